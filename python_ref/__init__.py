@@ -1,0 +1,1 @@
+"""The oracle: slow, obvious PyTorch that every kernel is compared with."""

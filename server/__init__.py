@@ -1,0 +1,1 @@
+"""The application: pages, models, oracle API and the command line."""

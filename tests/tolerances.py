@@ -1,0 +1,1 @@
+"""Every tolerance used by the tests, each with the reason for its size."""

@@ -1,0 +1,1 @@
+"""Checkpoints: strict reading, the catalogue, and where models come from."""
