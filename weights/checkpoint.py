@@ -1,0 +1,179 @@
+"""A checkpoint folder, checked strictly before any of it is used.
+
+    folder/config.json   and   model.safetensors   or   model.safetensors.index.json + shards
+
+`open_checkpoint` reads the config, the index and every header; weights are read when asked for, with plain reads (a
+file that shrinks under a memory map would end the process; a short read is an error with a sentence).
+"""
+
+import hashlib
+import os
+import stat
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from weights import errors
+from weights.errors import CheckpointError, quoted
+from weights.safetensors_header import Header, header_length, parse_header
+from weights.shard_index import MAX_INDEX_BYTES, check_index, parse_index
+from weights.strict_json import parse_object
+
+__all__ = ["Checkpoint", "CheckpointError", "FileInfo", "open_checkpoint"]
+
+SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
+SIDE_FILES = ("config.json", "tokenizer.json", "tokenizer_config.json", INDEX)
+MAX_CONFIG_BYTES = 1024 * 1024
+# BF16 has no numpy type: its raw bits come as uint16, to be widened with `bits << 16`.
+WEIGHT_DTYPES = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2"), "BF16": np.dtype("<u2")}
+
+
+@dataclass
+class FileInfo:
+    """One file of the folder; its sha256 is computed when first asked for."""
+
+    name: str
+    bytes: int
+    path: Path
+
+    @cached_property
+    def sha256(self) -> str:
+        """Hex SHA-256 of the file's bytes."""
+        with _open(self.path) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@dataclass
+class Checkpoint:
+    """An open checkpoint: config and headers are checked, weights are read by name."""
+
+    folder: Path
+    config: dict
+    shards: dict[str, Header]
+    files: list[FileInfo] = field(default_factory=list)
+
+    @cached_property
+    def _home(self) -> dict[str, str]:
+        return {name: shard for shard, header in self.shards.items() for name in header.tensors}
+
+    @property
+    def names(self) -> list[str]:
+        """All tensor names, shard by shard in file order."""
+        return list(self._home)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._home
+
+    def _info(self, name: str):
+        if name not in self._home:
+            raise KeyError(f"{self.folder} holds no tensor {quoted(name)}; it has {len(self._home)}, see .names.")
+        return self.shards[self._home[name]].tensors[name]
+
+    def dtype(self, name: str) -> str:
+        """ "F32", "F16" or "BF16"."""
+        return self._info(name).dtype
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """The tensor's shape."""
+        return self._info(name).shape
+
+    def read(self, name: str) -> np.ndarray:
+        """The tensor: float32, float16, or uint16 holding BF16 bits. Raises FileTruncated when bytes are missing."""
+        tensor, shard = self._info(name), self._home[name]
+        with _open(self.folder / shard) as file:
+            file.seek(self.shards[shard].data_start + tensor.begin)
+            out = np.empty(tensor.shape, WEIGHT_DTYPES[tensor.dtype])
+            _read_into(file, out, shard)
+        return out
+
+    @cached_property
+    def hash(self) -> str:
+        """SHA-256 of model.safetensors; for shards, of their hex hashes joined in file-name order."""
+        hashes = [info.sha256 for info in sorted(self.files, key=lambda info: info.name) if info.name in self.shards]
+        return hashes[0] if list(self.shards) == [SINGLE] else hashlib.sha256("".join(hashes).encode()).hexdigest()
+
+
+def open_checkpoint(folder: Path | str) -> Checkpoint:
+    """Check a folder and open it. Raises one CheckpointError subclass per rule; see weights/errors.py."""
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise errors.FolderMissing(f"{quoted(str(folder), 200)} is not a folder; give a folder with config.json in it.")
+    config = _read_config(folder)
+    single, index = (folder / SINGLE).exists(), (folder / INDEX).exists()
+    if single and index:
+        raise errors.TwoLayouts(f"The folder has both {SINGLE} and {INDEX}; keep one of them.")
+    if not single and not index:
+        raise errors.FileMissing(f"The folder has neither {SINGLE} nor {INDEX}; weights come as safetensors only.")
+    shards = _read_index(folder) if index else {SINGLE: read_header(folder / SINGLE)}
+    _check_weights(shards)
+    names = [name for name in SIDE_FILES if (folder / name).is_file()] + list(shards)
+    return Checkpoint(
+        folder, config, shards, [FileInfo(name, (folder / name).stat().st_size, folder / name) for name in names]
+    )
+
+
+def read_header(path: Path) -> Header:
+    """Read and check one safetensors file's header. Only the header's bytes are read."""
+    with _open(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        first = file.read(8)
+        return parse_header(first + file.read(header_length(first, size)), size)
+
+
+def _read_config(folder: Path) -> dict:
+    """config.json as plain Python values."""
+    if not (folder / "config.json").exists():
+        raise errors.FileMissing("The folder has no config.json; give a folder as Hugging Face writes it.")
+    with _open(folder / "config.json") as file:
+        data = file.read(MAX_CONFIG_BYTES + 1)
+    if len(data) > MAX_CONFIG_BYTES:
+        raise errors.ConfigTooLarge(f"config.json has more than {MAX_CONFIG_BYTES} bytes; is it the model's config?")
+    return parse_object(data, "config", max_depth=16)
+
+
+def _read_index(folder: Path) -> dict[str, Header]:
+    """The headers of all shards, checked against the index."""
+    with _open(folder / INDEX) as file:
+        index = parse_index(file.read(MAX_INDEX_BYTES + 1))
+    for shard in index.shards:
+        if not (folder / shard).exists():
+            raise errors.IndexShardMissing(f"The index names {quoted(shard)}, which is not in the folder. Fetch it.")
+    headers = {shard: read_header(folder / shard) for shard in index.shards}
+    check_index(index, headers)
+    return headers
+
+
+def _check_weights(shards: dict[str, Header]) -> None:
+    """A checkpoint's tensors exist and have a dtype that the kernels and the oracle read exactly."""
+    tensors = {name: tensor for header in shards.values() for name, tensor in header.tensors.items()}
+    if not tensors:
+        raise errors.NoTensors("The file holds no tensors; a model has some.")
+    for name, tensor in tensors.items():
+        if tensor.dtype not in WEIGHT_DTYPES:
+            raise errors.WeightDtype(
+                f"Tensor {quoted(name)} has dtype {tensor.dtype}; allowed: {', '.join(WEIGHT_DTYPES)}. Convert it."
+            )
+
+
+def _open(path: Path):
+    """Open a regular file; anything else (a folder, a pipe that would block) is refused."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise errors.NotAFile(f"{quoted(path.name)} is not a regular file; put the file itself there.")
+        return path.open("rb")
+    except OSError as error:
+        raise errors.NotAFile(f"{quoted(path.name)} cannot be read: {error.strerror}; check its rights.") from None
+
+
+def _read_into(file, out: np.ndarray, name: str) -> None:
+    """Fill out from the file, to the last byte."""
+    view, done = memoryview(out.reshape(-1).view(np.uint8)), 0
+    while done < len(view):
+        count = file.readinto(view[done:])
+        if not count:
+            raise errors.FileTruncated(
+                f"{name} ended {len(view) - done} bytes early; it changed while it was read. Fetch it again."
+            )
+        done += count
