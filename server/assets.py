@@ -1,0 +1,84 @@
+"""The files the page is made of: static/, the WGSL kernels, and the third-party modules that set-up fetched.
+
+Nothing is found by path arithmetic on what a client sent: names are matched against a pattern or a list first, and a
+file reached through a link, a dot name or node_modules does not exist as far as this server is concerned.
+"""
+
+import hashlib
+import json
+import re
+from pathlib import Path
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from server.errors import NotFound
+from server.file_reply import file_reply
+
+ROOT = Path(__file__).resolve().parent.parent
+STATIC = ROOT / "static"
+KERNELS = ROOT / "webgpu"
+
+MEDIA_TYPES = {
+    ".js": "text/javascript; charset=utf-8",
+    ".mjs": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+    ".ico": "image/x-icon",
+    ".woff2": "font/woff2",
+    ".wgsl": "text/plain; charset=utf-8",
+    ".json": "application/json",
+}
+SERVED_FROM_STATIC = frozenset(MEDIA_TYPES) - {".json", ".wgsl"}
+
+VENDOR = {"tokenizers.mjs": "@huggingface/tokenizers/dist/tokenizers.min.mjs"}
+
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
+
+router = APIRouter()
+
+
+def find_static(root: Path, path: str) -> Path:
+    """The file `path` under `root`. Raises NotFound for anything that is not a plain, known file inside it."""
+    parts = path.split("/")
+    if not all(_PLAIN_NAME.fullmatch(part) for part in parts) or "node_modules" in parts:
+        raise NotFound("There is no such file.")
+    found = root.joinpath(*parts)
+    if found.suffix not in SERVED_FROM_STATIC or not found.is_file() or found.resolve() != found:
+        raise NotFound("There is no such file.")
+    return found
+
+
+def send_asset(request: Request, path: Path) -> Response:
+    """A file that may change between two starts: browsers keep it but ask each time whether it is still current."""
+    stat = path.stat()
+    tag = hashlib.sha256(f"{stat.st_mtime_ns}-{stat.st_size}-{path.name}".encode()).hexdigest()[:32]
+    return file_reply(request, path, etag=f'"{tag}"', media_type=MEDIA_TYPES[path.suffix], cache_control="no-cache")
+
+
+@router.api_route("/static/{path:path}", methods=["GET", "HEAD"])
+def static_file(request: Request, path: str) -> Response:
+    """Modules, styles and pictures of the page."""
+    return send_asset(request, find_static(STATIC, path))
+
+
+@router.api_route("/vendor/{name}", methods=["GET", "HEAD"])
+def vendor_file(request: Request, name: str) -> Response:
+    """Third-party browser modules, by the short names listed in VENDOR."""
+    path = STATIC / "node_modules" / VENDOR.get(name, "")
+    if name not in VENDOR or not path.is_file():
+        raise NotFound("There is no such module; `python3 play.py` fetches the browser code.")
+    return send_asset(request, path)
+
+
+@router.api_route("/kernels/{name}", methods=["GET", "HEAD"])
+def kernel_file(request: Request, name: str) -> Response:
+    """The kernel manifest and the WGSL files it names, the same bytes the headless host runs."""
+    manifest = KERNELS / "manifest.json"
+    if not manifest.is_file():
+        raise NotFound("The kernel manifest is missing.")
+    listed = {kernel["file"] for kernel in json.loads(manifest.read_text("utf-8"))["kernels"].values()}
+    if name not in listed | {"manifest.json"} or not (KERNELS / name).is_file():
+        raise NotFound("There is no such kernel; /kernels/manifest.json lists them.")
+    return send_asset(request, KERNELS / name)

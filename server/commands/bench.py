@@ -1,0 +1,14 @@
+"""`playground bench`."""
+
+
+def add(subparsers) -> None:
+    """Describe the command's options."""
+    command = subparsers.add_parser("bench")
+    command.set_defaults(run=run)
+
+
+def run(args) -> int:
+    """Being written."""
+    from server.commands import CommandError
+
+    raise CommandError("This command is being written.")

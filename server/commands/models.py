@@ -1,0 +1,33 @@
+"""`playground models`: what can be given as MODEL."""
+
+import argparse
+
+
+def add(subparsers) -> None:
+    """Describe the command's options."""
+    command = subparsers.add_parser("models", help="list the models", description="List the models on this machine.")
+    command.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print one line per model, the default marked, and what could be pulled."""
+    from server.model_index import ModelIndex
+    from server.settings import load_settings
+
+    index = ModelIndex(load_settings().model)
+    models = index.all()
+    for model in models:
+        print(line(model, default=model.entry.id == index.default))
+    if index.default not in [model.entry.id for model in models]:
+        print(f"The default, {index.default}, is not here yet: `playground pull {index.default}` fetches it.")
+    return 0
+
+
+def line(model, *, default: bool) -> str:
+    """`smollm2-135m *  llama  L 30  N 9  K 3 ...`; a refused model with the reason."""
+    name = f"{model.entry.id}{' *' if default else ''}"
+    if model.refused:
+        return f"{name:<24} cannot be run: {model.refused}"
+    sizes = "  ".join(f"{key} {value}" for key, value in model.shape.items())
+    megabytes = sum(info.bytes for info in model.files.values()) / 1e6
+    return f"{name:<24} {model.family:<8} {sizes}  {megabytes:.0f} MB  {model.entry.licence}  {model.entry.folder}"

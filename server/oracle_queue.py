@@ -1,0 +1,120 @@
+"""The PyTorch oracle in a process of its own: one question at a time, a short queue, a time limit that kills.
+
+The server never imports torch. The child keeps its model and last trace between questions, so asking layer by layer
+costs one forward pass; a question that takes too long, or a child that dies, costs a new child and nothing else.
+"""
+
+import asyncio
+import json
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from server.errors import ORACLE_CODES, ApiError, OracleBusy, OracleFailed, OracleTimeout
+from server.frames import pack_json, receive_frame
+
+CHILD = (sys.executable, "-m", "server.oracle_child")
+_ROOT = Path(__file__).resolve().parent.parent
+
+
+class ClientGone(ApiError):
+    """The client hung up while its question waited; nobody reads this answer."""
+
+    status, code = 499, "client-gone"
+
+
+class OracleQueue:
+    """Ask the child process, in order of arrival.
+
+    timeout_s: seconds for one question, the child's start included. waiting: questions that may wait while one runs.
+    command: what to run as the child; tests put other programs here.
+    """
+
+    def __init__(self, *, timeout_s: float, waiting: int, command: tuple[str, ...] = CHILD):
+        self.timeout_s = timeout_s
+        self.waiting = waiting
+        self.command = command
+        self.last_failure: str | None = None
+        self._turn = asyncio.Lock()
+        self._in_line = 0
+        self._child: asyncio.subprocess.Process | None = None
+
+    async def ask(self, question: dict, gone: Callable[[], Awaitable[None]]) -> bytes:
+        """The child's answer, safetensors bytes. `gone` returns when the client has hung up.
+
+        Raises OracleBusy (queue full), ClientGone, OracleTimeout, OracleFailed, or the refusal the child answered with.
+        """
+        if self._turn.locked() and self._in_line >= self.waiting:
+            raise OracleBusy(
+                f"The oracle is busy and {self.waiting} more requests wait already; try again shortly.",
+                headers={"Retry-After": "5"},
+            )
+        self._in_line += 1
+        try:
+            await self._wait_for_turn(gone)
+        finally:
+            self._in_line -= 1
+        try:
+            async with asyncio.timeout(self.timeout_s):
+                return await self._exchange(question)
+        except TimeoutError:
+            self._kill()
+            raise OracleTimeout(
+                f"The oracle did not finish within {self.timeout_s:g} seconds and was stopped; try a shorter prompt."
+            ) from None
+        except ApiError:
+            raise
+        except BaseException:  # also when this task is cancelled: a half-read answer must not reach the next question
+            self._kill()
+            raise
+        finally:
+            self._turn.release()
+
+    async def close(self) -> None:
+        """Stop the child."""
+        child = self._child
+        self._kill()
+        if child is not None:
+            await child.wait()
+
+    async def _wait_for_turn(self, gone: Callable[[], Awaitable[None]]) -> None:
+        mine = asyncio.ensure_future(self._turn.acquire())
+        lost = asyncio.ensure_future(gone())
+        try:
+            await asyncio.wait({mine, lost}, return_when=asyncio.FIRST_COMPLETED)
+        except BaseException:
+            if mine.done() and not mine.cancelled():
+                self._turn.release()
+            raise
+        finally:
+            lost.cancel()
+            if not mine.done():
+                mine.cancel()
+        if not mine.done():
+            raise ClientGone("The client hung up.")
+
+    async def _exchange(self, question: dict) -> bytes:
+        child = await self._running_child()
+        try:
+            child.stdin.write(pack_json(question))
+            await child.stdin.drain()
+            verdict = json.loads(await receive_frame(child.stdout))
+            if verdict["ok"]:
+                self.last_failure = None
+                return await receive_frame(child.stdout)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            self._kill()
+            self.last_failure = f"The oracle's process ended unexpectedly (exit status {await child.wait()})."
+            raise OracleFailed(self.last_failure + " It starts again with the next request.") from None
+        raise ORACLE_CODES.get(verdict["code"], OracleFailed)(verdict["message"])
+
+    async def _running_child(self) -> asyncio.subprocess.Process:
+        if self._child is None or self._child.returncode is not None:
+            pipe = asyncio.subprocess.PIPE
+            self._child = await asyncio.create_subprocess_exec(*self.command, stdin=pipe, stdout=pipe, cwd=_ROOT)
+        return self._child
+
+    def _kill(self) -> None:
+        child, self._child = self._child, None
+        if child is not None and child.returncode is None:
+            child.kill()

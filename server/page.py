@@ -1,0 +1,47 @@
+"""The page itself: one jinja2 template, with what its scripts need to know in a JSON block that nothing executes."""
+
+from pathlib import Path
+
+from fastapi import APIRouter, Request
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.responses import HTMLResponse, JSONResponse
+
+from server import __version__
+from server.assets import STATIC, send_asset
+from server.errors import NotFound
+
+TEMPLATES = Path(__file__).resolve().parent / "templates"
+
+router = APIRouter()
+_templates = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined)
+
+
+@router.api_route("/", methods=["GET", "HEAD"])
+async def page(request: Request) -> HTMLResponse:
+    """The playground. The template gets `settings`, a dict to be written with `|tojson`."""
+    settings = request.app.state.settings
+    for_scripts = {
+        "version": __version__,
+        "defaultModel": request.app.state.models.default,
+        "oracle": {
+            "maxTokens": settings.oracle_max_tokens,
+            "maxResponseBytes": settings.oracle_max_response_bytes,
+            "timeoutSeconds": settings.oracle_timeout_s,
+        },
+    }
+    html = _templates.get_template("index.html").render(settings=for_scripts)
+    return HTMLResponse(html, headers={"Cache-Control": "no-cache"})
+
+
+@router.api_route("/favicon.ico", methods=["GET", "HEAD"])
+def favicon(request: Request):
+    """Browsers ask for it whatever the page says."""
+    if not (STATIC / "icon.svg").is_file():
+        raise NotFound("There is no icon.")
+    return send_asset(request, STATIC / "icon.svg")
+
+
+@router.api_route("/healthz", methods=["GET", "HEAD"])
+async def health() -> JSONResponse:
+    """Answers as soon as the server does."""
+    return JSONResponse({"ok": True}, headers={"Cache-Control": "no-store"})
