@@ -1,7 +1,7 @@
 """`playground <command>`: read the command line, run one command, turn expected failures into one sentence.
 
-Exit status: 0 done, 1 the answer is no (parity out of tolerance, something missing in doctor), 2 the command could not be
-carried out. Heavy packages are imported by the command that needs them, so `playground --help` answers at once.
+Exit status: 0 done, 1 the answer is no (parity out of tolerance, something missing in doctor), 2 the command could not
+be carried out. Heavy packages are imported by the command that needs them, so `playground --help` answers at once.
 """
 
 import argparse
@@ -17,11 +17,11 @@ COMMANDS = (serve, models, doctor, pull, trace, parity, bench)
 # Errors whose message is written for people, by the module that defines them; looked up only if that module was loaded.
 EXPECTED = {
     "server.settings": ("BadSettings",),
-    "weights.checkpoint": ("CheckpointError",),
-    "weights.catalogue": ("CatalogueError",),
+    "weights.errors": ("CheckpointError",),
     "webgpu.config": ("UnsupportedConfig",),
+    "webgpu.layout": ("WeightsMismatch",),
     "webgpu.device": ("DeviceError",),
-    "python_ref.config": ("UnsupportedConfig",),
+    "python_ref.errors": ("OracleError",),
 }
 
 

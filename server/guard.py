@@ -1,4 +1,4 @@
-"""The outermost layer: security headers on every answer, the Host allow-list, the access log, the last resort for errors.
+"""The outermost layer: headers on every answer, the Host allow-list, the access log, the last resort for errors.
 
 Plain ASGI, so that it also covers what the router refuses and what a handler lets escape. The log line holds method,
 path, status, bytes and milliseconds: no query string, no body, no header, so no prompt can reach it.

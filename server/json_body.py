@@ -45,6 +45,5 @@ def _checked(value: object, kind: type[Model]) -> Model:
         known = [str(part) for part in first["loc"] if isinstance(part, int) or part in kind.model_fields]
         where = ".".join(known) or "the body"
         reason = "is not a known field" if first["type"] == "extra_forbidden" else f"is refused: {first['msg']}"
-        raise InvalidRequest(
-            f"In the request, {where} {reason}; known fields: {', '.join(kind.model_fields)}."
-        ) from None
+        fields = ", ".join(kind.model_fields)
+        raise InvalidRequest(f"In the request, {where} {reason}; known fields: {fields}.") from None

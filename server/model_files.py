@@ -1,4 +1,4 @@
-"""The list of models, and their files at addresses that hold the content's hash, so that nothing cached is ever stale."""
+"""The list of models, and their files at addresses that hold the content's hash: nothing cached is ever stale."""
 
 from pathlib import PurePath
 

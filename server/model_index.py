@@ -4,22 +4,16 @@ A model whose files or config are refused stays in the list with the sentence th
 """
 
 import threading
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from urllib.parse import quote
 
 from server.errors import ModelRefused, NotFound, UnknownModel
-
-try:  # bridge until the catalogue is committed
-    from weights import catalogue
-except ImportError:
-    from types import SimpleNamespace
-
-    catalogue = SimpleNamespace(Entry=object, entries=lambda: [], default_id=lambda: "smollm2-135m")
 from webgpu.config import UnsupportedConfig, parse_config
-from weights.checkpoint import Checkpoint, CheckpointError, FileInfo, open_checkpoint
+from weights import catalogue
+from weights.checkpoint import Checkpoint, CheckpointError, FileInfo
+from weights.places import is_id
 
 
 @dataclass
@@ -36,6 +30,7 @@ class Model:
 
     @property
     def folder(self) -> Path:
+        """Where its files lie."""
         return self.entry.folder
 
     @cached_property
@@ -44,13 +39,14 @@ class Model:
         return {info.name: info for info in self.checkpoint.files} if self.checkpoint else {}
 
     def describe(self) -> dict:
-        """The JSON form of one model in /api/models."""
+        """The JSON form of one model in /api/models; hashes the files when called for the first time."""
         entry = self.entry
         about = {"id": entry.id, "name": entry.name, "licence": entry.licence, "source": entry.source}
-        if self.refused or self.checkpoint is None:
+        if self.checkpoint is None:
             return {**about, "refused": self.refused}
         return {
             **about,
+            "about": entry.about,
             "family": self.family,
             "bytes": sum(info.bytes for info in self.files.values()),
             "hash": self.checkpoint.hash,
@@ -65,67 +61,79 @@ class Model:
 
 
 class ModelIndex:
-    """Models by id, kept until a file of theirs changes. Thread-safe; opening and hashing happen under the lock."""
+    """Models by id, kept until a file of theirs changes. Thread-safe: opening happens under a lock."""
 
     def __init__(self, default: str | None = None):
-        """default: a catalogue id or a folder. Raises UnknownModel of the catalogue when there is no such model."""
+        """default: a catalogue id or a folder. Raises the catalogue's UnknownModel when there is no such model."""
         self._models: dict[str, Model] = {}
         self._lock = threading.Lock()
-        self._given = catalogue.entry(default) if default else None
-        self.default = self._given.id if self._given else catalogue.default_id()
+        self._given = named_entry(default) if default else None
+        self._default = self._given.id if self._given else None
+
+    @property
+    def default(self) -> str:
+        """Id of the model the page opens with; it may still have to be pulled."""
+        return self._default or catalogue.default_model()
 
     def all(self) -> list[Model]:
         """Every model, the default first."""
-        with self._lock:
-            return [self._opened(entry) for entry in self._entries()]
+        entries = {entry.id: entry for entry in catalogue.entries()}
+        if self._given:
+            entries[self._given.id] = self._given
+        ordered = sorted(entries.values(), key=lambda entry: entry.id != self.default)
+        return [self._opened(entry) for entry in ordered]
 
     def find(self, model_id: str) -> Model:
         """A model that can be run. Raises UnknownModel or ModelRefused."""
-        with self._lock:
-            for entry in self._entries():
-                if entry.id == model_id:
-                    model = self._opened(entry)
-                    if model.refused:
-                        raise ModelRefused(model.refused)
-                    return model
-        raise UnknownModel("There is no such model here; /api/models lists them.")
+        given = self._given if self._given and self._given.id == model_id else None
+        entry = given or catalogue.find(model_id)
+        if entry is None:
+            raise UnknownModel("There is no such model here; /api/models lists them.")
+        model = self._opened(entry)
+        if model.checkpoint is None:
+            raise ModelRefused(f"{model.refused}")
+        return model
 
     def file(self, model_id: str, sha256: str, name: str) -> FileInfo:
-        """The file of that name while its content still has that hash. Raises NotFound."""
+        """The file of that name while its content still has that hash. Raises NotFound, UnknownModel, ModelRefused."""
         info = self.find(model_id).files.get(name)
         if info is None or info.sha256 != sha256:
             raise NotFound("This model has no file with that name and hash; /api/models has the current addresses.")
         return info
 
-    def _entries(self) -> Iterable[catalogue.Entry]:
-        entries = {entry.id: entry for entry in ([self._given] if self._given else []) + catalogue.entries()}
-        return sorted(entries.values(), key=lambda entry: entry.id != self.default)
-
     def _opened(self, entry: catalogue.Entry) -> Model:
         stamp = _stamp(entry.folder)
-        known = self._models.get(entry.id)
-        if known is None or known.stamp != stamp:
-            known = self._models[entry.id] = _open(entry, stamp)
-        return known
+        with self._lock:
+            known = self._models.get(entry.id)
+            if known is None or known.stamp != stamp:
+                known = self._models[entry.id] = _open(entry, stamp)
+            return known
+
+
+def named_entry(model: str) -> catalogue.Entry:
+    """The entry of a catalogue id, or one made up for a folder. Raises the catalogue's UnknownModel, BrokenModel."""
+    entry = catalogue.find(model)
+    if entry is not None:
+        return entry
+    folder = catalogue.resolve(model).resolve()
+    model_id = folder.name if is_id(folder.name) else "folder"
+    return catalogue.Entry(model_id, folder.name, folder, licence="not stated", source="a folder on this machine")
 
 
 def _stamp(folder: Path) -> tuple:
     """Changes when a file of the folder does."""
     try:
-        return tuple(
-            sorted(
-                (path.name, path.stat().st_mtime_ns, path.stat().st_size) for path in folder.iterdir() if path.is_file()
-            )
-        )
+        files = [(path.name, path.stat()) for path in folder.iterdir() if path.is_file()]
     except OSError:
         return ()
+    return tuple(sorted((name, stat.st_mtime_ns, stat.st_size) for name, stat in files))
 
 
 def _open(entry: catalogue.Entry, stamp: tuple) -> Model:
     try:
-        checkpoint = open_checkpoint(entry.folder)
+        checkpoint = entry.open()
         config = parse_config(checkpoint.config)
     except (CheckpointError, UnsupportedConfig) as error:
         return Model(entry, stamp, refused=str(error))
-    shape = {"L": config.L, "N": config.N, "K": config.K, "D": config.D, "H": config.H, "V": config.V}
+    shape = {key: getattr(config, key) for key in ("L", "N", "K", "D", "H", "V")}
     return Model(entry, stamp, checkpoint, config.family, shape, config.max_tokens)

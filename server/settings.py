@@ -29,21 +29,15 @@ class Settings(BaseSettings):
 
     host: str = Field("127.0.0.1", min_length=1, description="Address to listen on; 0.0.0.0 listens on every network.")
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 takes any free one.")
-    model: str | None = Field(
-        None, description="Default model: a catalogue id or a folder; unset takes the embedded one."
-    )
-    cache: Path | None = Field(
-        None, description="Where pulled models are kept; unset is ~/.cache/attention-playground."
-    )
+    model: str | None = Field(None, description="Default model, an id or a folder; unset takes the embedded one.")
+    cache: Path | None = Field(None, description="Where pulled models lie; unset is ~/.cache/attention-playground.")
     allowed_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
         (),
-        description="Host names, comma-separated, that browsers may use besides 127.0.0.1, localhost, [::1] and `host`.",
+        description="Host names, comma-separated, to answer under besides 127.0.0.1, localhost, [::1] and `host`.",
     )
-    max_body_bytes: int = Field(256 * 1024, ge=1024, description="Largest request body.")
+    max_body_bytes: int = Field(256 * 1024, ge=1024, description="Largest request body, in bytes.")
     oracle_max_tokens: int = Field(1024, ge=1, description="Longest prompt the oracle takes, in tokens.")
-    oracle_max_response_bytes: int = Field(
-        128 * MIB, ge=1024, description="Largest oracle answer; ask for fewer layers."
-    )
+    oracle_max_response_bytes: int = Field(128 * MIB, ge=1024, description="Largest oracle answer, in bytes.")
     oracle_timeout_s: float = Field(120, gt=0, description="Seconds after which a running oracle trace is killed.")
     oracle_waiting: int = Field(4, ge=0, description="Oracle requests that may wait while one runs; more get 503.")
     oracle_state: Path = Field(

@@ -1,7 +1,7 @@
 """The vocabulary of named intermediates that the oracle and the kernels' host both speak.
 
-Shapes, with T tokens, D width, N query heads, K key/value heads, H head size, F MLP width, V vocabulary, L layers:
-see LAYER_SHAPES and GLOBAL_SHAPES. `lse` is a natural logarithm; `q` and `k` come after RoPE, `q_proj`, `k_proj` before.
+Shapes with T tokens, D width, N query heads, K key/value heads, H head size, F MLP width, V vocabulary, L layers.
+`lse` is a natural logarithm; `q` and `k` come after RoPE, `q_proj` and `k_proj` before it.
 """
 
 GLOBAL_SHAPES = {
