@@ -1,0 +1,49 @@
+"""Typed access to a JSON object whose values may be anything: each getter gives a checked value or refuses by name."""
+
+from .errors import UnsupportedConfig
+
+ABSENT = ...
+LARGEST = 2**31 - 1
+
+
+class Fields:
+    """A view of a JSON object. prefix: where it stands in config.json, for messages ("rope_parameters.")."""
+
+    def __init__(self, raw: dict, prefix: str = ""):
+        self.raw, self.prefix = raw, prefix
+
+    def get(self, name: str, default: object = None) -> object:
+        """The value as it is; `default` when absent or null."""
+        value = self.raw.get(name)
+        return default if value is None else value
+
+    def refuse(self, name: str, allowed: str) -> UnsupportedConfig:
+        """The error for this field, to be raised."""
+        return UnsupportedConfig(self.prefix + name, self.raw.get(name, ABSENT), allowed)
+
+    def integer(self, name: str, default: int | None = None, *, least: int = 1, most: int = LARGEST) -> int:
+        """A whole number from least to most. Refused: absent without a default, booleans, fractions."""
+        value = self.get(name, default)
+        if type(value) is not int or not least <= value <= most:
+            raise self.refuse(name, f"a whole number from {least} to {most}")
+        return value
+
+    def number(self, name: str, default: float | None = None) -> float:
+        """A positive number of a size that float64 can work with."""
+        value = self.get(name, default)
+        if type(value) not in (int, float) or not 0 < value < 1e30:
+            raise self.refuse(name, "a positive number")
+        return float(value)
+
+    def flag(self, name: str, default: bool) -> bool:
+        """true or false."""
+        value = self.get(name, default)
+        if type(value) is not bool:
+            raise self.refuse(name, "true or false")
+        return value
+
+    def only(self, name: str, *allowed: object) -> None:
+        """Refuse a field that is there and is none of the allowed values (null and absent always pass)."""
+        value = self.get(name)
+        if value is not None and not any(value == choice and type(value) is type(choice) for choice in allowed):
+            raise self.refuse(name, " or ".join(["none", *(str(choice).lower() for choice in allowed)]))
