@@ -92,8 +92,9 @@ def resolve(model: str) -> Path:
     entry = find(model)
     if entry is not None:
         return _pointed_at(entry.folder) if (entry.folder / POINTER).exists() else entry.folder
-    if "\0" not in model and Path(model).expanduser().is_dir():
-        return Path(model).expanduser()
+    folder = os.path.expanduser(model)
+    if os.path.isdir(folder):
+        return Path(folder)
     known = ", ".join(entry.id for entry in entries()) or "none yet; 'playground pull smollm2-135m' brings one"
     raise UnknownModel(f"{quoted(model)} is neither a model nor a folder; models here: {known}.")
 
@@ -148,7 +149,7 @@ def _entry(id: str, folder: Path) -> Entry:
 def _pointed_at(folder: Path) -> Path:
     """The folder that a registered model points at. Raises BrokenModel."""
     target = _card(folder / POINTER).get("folder")
-    if not target or "\0" in target or not Path(target).is_dir():
+    if not target or not os.path.isdir(target):
         raise BrokenModel(
             f"{quoted(folder.name)} points at {quoted(target or '', 200)}, which is not there; pull the folder again."
         )

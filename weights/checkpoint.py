@@ -98,7 +98,7 @@ class Checkpoint:
 def open_checkpoint(folder: Path | str) -> Checkpoint:
     """Check a folder and open it. Raises one CheckpointError subclass per rule; see weights/errors.py."""
     folder = Path(folder)
-    if not folder.is_dir():
+    if not os.path.isdir(folder):
         raise errors.FolderMissing(f"{quoted(str(folder), 200)} is not a folder; give a folder with config.json in it.")
     config = _read_config(folder)
     single, index = (folder / SINGLE).exists(), (folder / INDEX).exists()
