@@ -1,0 +1,102 @@
+// Matrix product with the weight matrix stored output-major, as checkpoints do.
+//   out[t,m] = sum_d x[t,d] weight[m,d] + bias[m]
+// Grid: one invocation owns 8 rows and 8 columns of out, all in registers; blocks of columns vary fastest; folded into y.
+// In:  x [T,d_in] f32, weight [d_out,d_in] in WEIGHT_FORMAT, bias [d_out] f32 when HAS_BIAS.
+// Out: element (t,m) at out[(out_row0 + t) * out_stride + out_col0 + m]: straight into a cache or a wider matrix.
+// Loops per invocation: ceil(d_in/8) (and 16 to write).
+// A 4 x 4 block is one mat4x4f: columns are weight rows, lanes are tokens. transpose(X) * W adds four products
+// to each of sixteen sums for eight vec4 loads; with 8 x 8 the same loads serve twice.
+
+override WEIGHT_FORMAT: u32 = 0;  // 0 = f32, 1 = two f16 a word, 2 = two bf16 a word
+override ALIGNED: bool = true;    // d_in is a multiple of 8, so a row starts on a whole vec4
+override HAS_BIAS: bool = false;
+
+struct Params { T: u32, d_in: u32, d_out: u32, out_row0: u32, out_col0: u32, out_stride: u32 }
+@group(0) @binding(0) var<uniform> p: Params;
+@group(0) @binding(1) var<storage, read> x: array<vec4f>;
+@group(0) @binding(2) var<storage, read> weight: array<vec4u>;
+@group(0) @binding(3) var<storage, read> bias: array<f32>;
+@group(0) @binding(4) var<storage, read_write> out: array<f32>;
+
+struct Eight { lo: vec4f, hi: vec4f }
+
+fn halves(pair: u32) -> vec2f {
+  if (WEIGHT_FORMAT == 1) { return unpack2x16float(pair); }
+  return vec2f(bitcast<f32>(pair << 16), bitcast<f32>(pair & 0xffff0000u));
+}
+
+// One element, zero past the end of the row: for rows that do not start on a whole vec4.
+fn weight1(row: u32, d: u32) -> f32 {
+  if (d >= p.d_in) { return 0; }
+  let i = row * p.d_in + d;
+  if (WEIGHT_FORMAT == 0) { return bitcast<f32>(weight[i / 4][i % 4]); }
+  return halves(weight[i / 8][i / 2 % 4])[i % 2];
+}
+fn x1(row: u32, d: u32) -> f32 {
+  if (d >= p.d_in) { return 0; }
+  let i = row * p.d_in + d;
+  return x[i / 4][i % 4];
+}
+
+fn weight8(row: u32, d: u32) -> Eight {
+  if (!ALIGNED) {
+    return Eight(vec4f(weight1(row, d), weight1(row, d + 1), weight1(row, d + 2), weight1(row, d + 3)),
+                 vec4f(weight1(row, d + 4), weight1(row, d + 5), weight1(row, d + 6), weight1(row, d + 7)));
+  }
+  let i = (row * p.d_in + d) / 8;
+  if (WEIGHT_FORMAT == 0) { return Eight(bitcast<vec4f>(weight[2 * i]), bitcast<vec4f>(weight[2 * i + 1])); }
+  let words = weight[i];
+  return Eight(vec4f(halves(words.x), halves(words.y)), vec4f(halves(words.z), halves(words.w)));
+}
+fn x4(row: u32, d: u32) -> vec4f {
+  if (!ALIGNED) { return vec4f(x1(row, d), x1(row, d + 1), x1(row, d + 2), x1(row, d + 3)); }
+  return x[(row * p.d_in + d) / 4];
+}
+// Four tokens and four features, lanes are tokens. Rows past T repeat the last one and are never written.
+fn tokens4(t: u32, d: u32) -> mat4x4f {
+  let last = p.T - 1;
+  return transpose(mat4x4f(x4(min(t, last), d), x4(min(t + 1, last), d), x4(min(t + 2, last), d), x4(min(t + 3, last), d)));
+}
+
+fn write4(t: u32, m: u32, values: vec4f) {  // four tokens of one column
+  if (m >= p.d_out) { return; }
+  var b = 0.0;
+  if (HAS_BIAS) { b = bias[m]; }
+  for (var i = 0u; i < 4; i++) {
+    if (t + i < p.T) { out[(p.out_row0 + t + i) * p.out_stride + p.out_col0 + m] = values[i] + b; }
+  }
+}
+
+@compute @workgroup_size(32)
+fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) groups: vec3u) {
+  let i = id.y * groups.x * 32 + id.x;
+  let blocks = (p.d_out + 7) / 8;
+  let t = i / blocks * 8;
+  let m = i % blocks * 8;
+  if (t >= p.T) { return; }
+  let last = p.d_out - 1;
+  var a0 = mat4x4f(); var a1 = mat4x4f();  // tokens t .. t+3, columns m .. m+3 and m+4 .. m+7
+  var b0 = mat4x4f(); var b1 = mat4x4f();  // tokens t+4 .. t+7
+  for (var d = 0u; d < p.d_in; d += 8) {
+    let w0 = weight8(m, d);
+    let w1 = weight8(min(m + 1, last), d);
+    let w2 = weight8(min(m + 2, last), d);
+    let w3 = weight8(min(m + 3, last), d);
+    let w4 = weight8(min(m + 4, last), d);
+    let w5 = weight8(min(m + 5, last), d);
+    let w6 = weight8(min(m + 6, last), d);
+    let w7 = weight8(min(m + 7, last), d);
+    let left_lo = mat4x4f(w0.lo, w1.lo, w2.lo, w3.lo); let left_hi = mat4x4f(w0.hi, w1.hi, w2.hi, w3.hi);
+    let right_lo = mat4x4f(w4.lo, w5.lo, w6.lo, w7.lo); let right_hi = mat4x4f(w4.hi, w5.hi, w6.hi, w7.hi);
+    let upper_lo = tokens4(t, d); let upper_hi = tokens4(t, d + 4);
+    let lower_lo = tokens4(t + 4, d); let lower_hi = tokens4(t + 4, d + 4);
+    a0 += upper_lo * left_lo + upper_hi * left_hi;
+    a1 += upper_lo * right_lo + upper_hi * right_hi;
+    b0 += lower_lo * left_lo + lower_hi * left_hi;
+    b1 += lower_lo * right_lo + lower_hi * right_hi;
+  }
+  for (var c = 0u; c < 4; c++) {
+    write4(t, m + c, a0[c]); write4(t, m + 4 + c, a1[c]);
+    write4(t + 4, m + c, b0[c]); write4(t + 4, m + 4 + c, b1[c]);
+  }
+}
