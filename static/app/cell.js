@@ -1,0 +1,81 @@
+// One cell of the lens: what the model would say if it stopped there, and how a chosen token climbs through depth.
+import { count, share, three } from "../lib/numbers.js";
+import { glyphs } from "./chips.js";
+import { byId, h } from "./dom.js";
+import { rankPlot, rankStory } from "./rank_plot.js";
+import { barRows } from "./row_bars.js";
+import { chosenDepth, followed, glyphOf, position, store } from "./state.js";
+
+/** Fills the panel beside the lens. */
+export function mountCell() {
+  const panel = byId("cell");
+  const where = byId("cell-title");
+  const about = h("p", { class: "small dim" });
+  const list = h("ol", { class: "bars", "aria-labelledby": "cell-title" });
+  const ranks = h("div", { class: "ranks", id: "ranks" });
+  panel.append(about, list, targetField(), ranks);
+
+  store.on(["trace", "token", "depth", "lensGrown", "lens", "target", "shown", "next"], (state) => {
+    const [depth, place] = [chosenDepth(state), position(state)];
+    const cell = state.trace && state.lens?.get(depth, place);
+    where.replaceChildren(state.trace ? (depth === 0 ? "Embedding" : `After layer ${depth}`) : "One layer's guess");
+    if (state.trace) where.append(" at ", h("span", { class: "mono" }, ...glyphs(state.shown[place]?.glyph ?? "")));
+    about.textContent = !state.trace ? "" : cell ? `ten best if the model stopped here; entropy ${three(cell.entropy)} nats` : "being computed";
+    list.replaceChildren(...(cell ? barRows(cell.ids.map((id, i) => ({
+      name: glyphOf(id), value: Math.exp(cell.logprobs[i]), chosen: id === followed(state), note: `id ${id}`,
+      label: `${glyphOf(id)}, probability ${share(Math.exp(cell.logprobs[i]))}; follow its rank`, run: () => store.set({ target: id }),
+    }))) : []));
+  });
+
+  let asked = "";
+  store.on(["trace", "token", "target", "next"], async (state) => {
+    const { trace } = state;
+    const target = followed(state);
+    const place = position(state);
+    if (!trace || target === null) return void (trace ? 0 : ranks.replaceChildren());
+    const question = `${place} ${target}`;
+    if (asked === question && ranks.dataset.trace === String(trace.ids)) return;
+    asked = question;
+    ranks.dataset.trace = String(trace.ids);
+    try {
+      const found = Array.from(await trace.ranks(place, target));
+      if (asked !== question || store.state.trace !== trace) return;
+      const name = glyphOf(target);
+      ranks.replaceChildren(
+        h("h3", {}, "Rank of ", h("span", { class: "mono ink" }, ...glyphs(name)), " through depth"),
+        rankPlot(found, chosenDepth(store.state), name), h("p", { class: "small dim", id: "rank-story", text: rankStory(found, name) }), rankTable(found));
+    } catch (error) {
+      if (store.state.trace === trace) ranks.replaceChildren(h("p", { class: "small dim", text: /** @type {Error} */ (error).message }));
+    }
+  });
+}
+
+/** @param {number[]} ranks 0 is first */
+function rankTable(ranks) {
+  const rows = ranks.map((rank, layer) => h("tr", {}, h("th", { scope: "row", text: layer === 0 ? "emb" : layer }), h("td", { text: count(rank + 1) })));
+  return h("details", { class: "small" }, h("summary", { text: "Ranks as a table" }),
+    h("table", { class: "numbers" }, h("thead", {}, h("tr", {}, h("th", { scope: "col", text: "layer" }), h("th", { scope: "col", text: "rank" }))), h("tbody", {}, ...rows)));
+}
+
+/** A field that turns typed text into the token to follow. */
+function targetField() {
+  const field = h("input", { type: "text", id: "target", autocomplete: "off", spellcheck: "false", "aria-label": "Token to follow, as text; a leading space counts", "aria-describedby": "target-note" });
+  const note = h("p", { class: "small dim", id: "target-note" });
+  const automatic = h("button", { type: "button", class: "quiet", text: "First choice", title: "Follow the model's own first choice", onclick: () => store.set({ target: null }) });
+  const take = () => {
+    const ids = store.state.tokens?.encode(field.value) ?? [];
+    if (ids.length === 0) return void (note.textContent = "Type the token's text; a space before a word belongs to it.");
+    note.textContent = ids.length > 1 ? `That is ${ids.length} tokens; following the first, ${glyphOf(ids[0])}.` : "";
+    store.set({ target: ids[0] });
+  };
+  field.addEventListener("change", take);
+  field.addEventListener("keydown", (event) => event.key === "Enter" && take());
+  store.on(["target", "tokens", "trace"], ({ target, tokens, trace }) => {
+    automatic.setAttribute("aria-pressed", String(target === null));
+    const outside = target !== null && trace && target >= trace.shape.V;
+    if (outside) note.textContent = `This model has no token ${count(target)}; following its first choice.`;
+    if (target !== null && tokens && document.activeElement !== field) field.value = outside ? "" : tokens.decode([target]);
+    if (target === null && document.activeElement !== field) field.value = "";
+  });
+  return h("div", { class: "target" }, h("label", { for: "target", class: "small dim", text: "Follow" }), field, automatic, note);
+}

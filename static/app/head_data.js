@@ -1,0 +1,56 @@
+// The weights of the chosen head: the part that is on the screen, and single rows in full. Nothing larger is ever asked for.
+import { maskPixels, withoutFirst } from "../lib/pattern.js";
+
+/** Up to here every cell comes over one by one; beyond, a picture pixel is the largest weight of its block. */
+const MOST_CELLS = 1 << 20;
+
+/** @typedef {import("../lib/pattern.js").Region} Region */
+/** @typedef {{cells: Float32Array, outRows: number, outCols: number, region: Region, exact: boolean}} Picture */
+
+/** @param {Region} region */
+export const isExact = ({ rows, cols }) => rows * cols <= MOST_CELLS;
+
+/**
+ * One head of one trace.
+ * @param {import("./state.js").Trace} trace
+ * @param {import("../lib/pattern.js").Rule} rule
+ * @param {number} layer
+ * @param {number} head
+ */
+export function headData(trace, rule, layer, head) {
+  /** @type {Map<number, Promise<Float32Array>>} */
+  const rows = new Map();
+
+  /** @param {Region} region @param {number} outRows @param {number} outCols */
+  const read = (region, outRows, outCols) =>
+    trace.window({ layer, head0: head, heads: 1, ...region, outRows, outCols, reduce: "max" });
+
+  /**
+   * @param {Region} region
+   * @param {number} side most pixels per side when the region is too large to come cell by cell
+   * @param {boolean} noFirst only where the region is exact
+   * @returns {Promise<Picture>}
+   */
+  const picture = async (region, side, noFirst) => {
+    const exact = isExact(region);
+    const [outRows, outCols] = exact ? [region.rows, region.cols] : [Math.min(region.rows, side), Math.min(region.cols, side)];
+    const raw = await read(region, outRows, outCols);
+    const cells = exact && noFirst ? withoutFirst(raw, region, await read({ ...region, col0: 0, cols: 1 }, region.rows, 1)) : raw;
+    return { cells: maskPixels(cells, region, outRows, outCols, rule), outRows, outCols, region, exact };
+  };
+
+  /**
+   * All T weights of one query.
+   * @param {number} query
+   * @param {boolean} noFirst
+   */
+  const row = async (query, noFirst) => {
+    const region = { row0: query, rows: 1, col0: 0, cols: trace.shape.T };
+    if (!rows.has(query)) rows.set(query, read(region, 1, region.cols));
+    const raw = Float32Array.from(await /** @type {Promise<Float32Array>} */ (rows.get(query)));
+    return maskPixels(noFirst ? withoutFirst(raw, region, raw) : raw, region, 1, region.cols, rule);
+  };
+  return { picture, row, trace, rule, layer, head };
+}
+
+/** @typedef {ReturnType<typeof headData>} HeadData */

@@ -1,0 +1,54 @@
+// The same weights as a table of numbers: a window of queries and keys around the selected cell, with paging.
+import { share } from "../lib/numbers.js";
+import { glyphs } from "./chips.js";
+import { h } from "./dom.js";
+
+const ROWS = 16;
+const COLS = 8;
+
+/** @typedef {import("./heatmap.js").Cell} Cell */
+
+export class HeadTable {
+  /** @param {(cell: Cell) => void} choose */
+  constructor(choose) {
+    this.choose = choose;
+    this.table = h("table", { class: "numbers" });
+    this.range = h("span", { class: "small dim" });
+    /** @type {(rows: number, cols: number) => void} */
+    this.page = () => {};
+    const button = (/** @type {string} */ text, /** @type {number} */ rows, /** @type {number} */ cols) =>
+      h("button", { type: "button", class: "quiet", text, onclick: () => this.page(rows, cols) });
+    this.element = h("div", { class: "head-table" },
+      h("div", { class: "pager" }, button("Keys before", 0, -COLS), button("Keys after", 0, COLS), button("Queries before", -ROWS, 0), button("Queries after", ROWS, 0), this.range),
+      h("div", { class: "table-scroll", tabindex: 0, role: "region", "aria-label": "Table of weights" }, this.table));
+  }
+
+  /**
+   * @param {import("./head_data.js").Picture} picture
+   * @param {import("./state.js").Piece[]} tokens
+   * @param {{row: number, col: number | null}} chosen
+   */
+  show({ cells, outCols, region, exact }, tokens, chosen) {
+    if (!exact) {
+      this.table.replaceChildren(h("caption", { text: "Zoom in on the heatmap until every cell is shown (about 1,000 tokens) to read its numbers here." }));
+      return;
+    }
+    /** @param {number} from @param {number} size @param {number} at @param {number} part */
+    const start = (from, size, at, part) => Math.max(from, Math.min(from + size - part, Math.floor((at - from) / part) * part + from));
+    const row0 = start(region.row0, region.rows, chosen.row, ROWS);
+    const col0 = start(region.col0, region.cols, chosen.col ?? Math.max(0, chosen.row - COLS + 1), COLS);
+    const rows = Array.from({ length: Math.min(ROWS, region.rows) }, (_, i) => row0 + i);
+    const cols = Array.from({ length: Math.min(COLS, region.cols) }, (_, j) => col0 + j);
+    const at = (/** @type {number} */ i, /** @type {number} */ j) => cells[(i - region.row0) * outCols + (j - region.col0)];
+    const head = h("tr", {}, h("th", { scope: "col", text: "query \\ key" }), ...cols.map((j) => h("th", { scope: "col" }, `${j} `, ...glyphs(tokens[j]?.glyph ?? ""))));
+    const lines = rows.map((i) => h("tr", { class: i === chosen.row ? "on" : "" },
+      h("th", { scope: "row" }, `${i} `, ...glyphs(tokens[i]?.glyph ?? "")),
+      ...cols.map((j) => h("td", { class: i === chosen.row && j === chosen.col ? "on" : "", text: Number.isNaN(at(i, j)) ? "–" : share(at(i, j)) }))));
+    this.table.replaceChildren(h("caption", { class: "visually-hidden", text: "Attention weights; – is masked or left out" }), h("thead", {}, head), h("tbody", {}, ...lines));
+    this.range.textContent = `queries ${row0}–${rows.at(-1)}, keys ${col0}–${cols.at(-1)} of ${tokens.length}`;
+    this.page = (down, across) => {
+      const inside = (/** @type {number} */ value, /** @type {number} */ from, /** @type {number} */ size) => Math.max(from, Math.min(from + size - 1, value));
+      this.choose({ row: down ? inside(row0 + down, region.row0, region.rows) : chosen.row, col: across ? inside(col0 + across, region.col0, region.cols) : (chosen.col ?? col0) });
+    };
+  }
+}

@@ -1,0 +1,65 @@
+// The controls of one head: view, scale, first token, row lock, zoom, copy and export; and the legend of the colours.
+import { cividis } from "../lib/colours.js";
+import { h, sizeCanvas, toggle } from "./dom.js";
+import { exportHead } from "./export.js";
+import { store } from "./state.js";
+
+const SCALES = {
+  unit: { name: "Scale 0 to 1", legend: "weight, each row sums to 1" },
+  row: { name: "Row maximum", legend: "weight over the largest in its row" },
+  sqrt: { name: "Square root", legend: "square root of the weight" },
+};
+
+/**
+ * @param {{zoom: (factor: number) => void, whole: () => void, data: () => import("./head_data.js").HeadData | null}} head
+ */
+export function headTools({ zoom, whole, data }) {
+  const views = h("div", { class: "segments", role: "group", "aria-label": "View" });
+  for (const view of /** @type {const} */ (["heatmap", "arcs", "table"])) {
+    views.append(toggle(view[0].toUpperCase() + view.slice(1), false, () => store.set({ view }), { "data-view": view }));
+  }
+  const scale = h("select", { id: "scale", "aria-label": "Colour scale", onchange: () => store.set({ scale: /** @type {keyof typeof SCALES} */ (scale.value) }) });
+  for (const [value, { name }] of Object.entries(SCALES)) scale.append(h("option", { value, text: name }));
+  const first = toggle("Without first token", false, (noFirst) => store.set({ noFirst }), { id: "no-first" });
+  const lock = toggle("Lock row", true, (locked) => store.set({ lock: locked }), { id: "lock-row", title: "Bars stay with the selected row; off: they follow the pointer" });
+  const zoomGroup = h("div", { class: "segments zoom-tools", role: "group", "aria-label": "Zoom" },
+    h("button", { type: "button", class: "toggle", text: "−", "aria-label": "Zoom out", onclick: () => zoom(1 / 1.5) }),
+    h("button", { type: "button", class: "toggle", text: "+", "aria-label": "Zoom in", onclick: () => zoom(1.5) }),
+    h("button", { type: "button", class: "toggle", text: "All", "aria-label": "Show all tokens", onclick: whole }));
+  const save = h("select", { id: "export", "aria-label": "Copy or export this head" }, h("option", { value: "", text: "Export" }),
+    h("option", { value: "copy", text: "Copy as table" }), h("option", { value: "csv", text: "Save CSV" }), h("option", { value: "json", text: "Save JSON" }));
+  save.addEventListener("change", () => {
+    const head = data();
+    if (head && save.value) void exportHead(head, /** @type {"copy" | "csv" | "json"} */ (save.value), store.state);
+    save.value = "";
+  });
+  const note = h("span", { class: "small dim" });
+  const legend = legendLine(note);
+  store.on(["view"], ({ view }) => {
+    for (const button of views.children) button.setAttribute("aria-pressed", String(/** @type {HTMLElement} */ (button).dataset.view === view));
+    zoomGroup.hidden = view !== "heatmap";
+  });
+  store.on(["scale", "noFirst"], (state) => {
+    scale.value = state.scale;
+    first.setAttribute("aria-pressed", String(state.noFirst));
+    note.textContent = state.noFirst ? `${SCALES[state.scale].legend}; first token left out, rows renormalised` : `${SCALES[state.scale].legend}; grey: masked`;
+  });
+  store.on(["lock"], (state) => lock.setAttribute("aria-pressed", String(state.lock)));
+  /** @param {boolean} possible */
+  const allowFirst = (possible) => {
+    first.disabled = !possible;
+    first.title = possible ? "Leaves key 0 out and lets each row sum to 1 again" : "Zoom in until every cell is shown (about 1,000 tokens) to renormalise rows";
+  };
+  return { bar: h("div", { class: "head-tools" }, views, scale, first, lock, zoomGroup, save), legend, allowFirst };
+}
+
+/** @param {HTMLElement} note */
+function legendLine(note) {
+  const ramp = h("canvas", { class: "ramp", role: "img", "aria-label": "colours from 0, dark blue, to 1, yellow" });
+  const context = sizeCanvas(ramp, 96, 8);
+  for (let x = 0; x < 96; x += 1) {
+    context.fillStyle = `rgb(${cividis(x / 95).join(" ")})`;
+    context.fillRect(x, 0, 1, 8);
+  }
+  return h("div", { class: "legend" }, h("span", { class: "mono", text: "0" }), ramp, h("span", { class: "mono", text: "1" }), note);
+}

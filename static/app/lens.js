@@ -1,0 +1,221 @@
+// The logit lens: what each layer would say next. Layers up the side in the order the data flows, positions across, the
+// likeliest token in each cell, colour its probability. Only the columns in view exist as elements.
+import { cividis, inkOn } from "../lib/colours.js";
+import { share } from "../lib/numbers.js";
+import { glyphs } from "./chips.js";
+import { announce, byId, h } from "./dom.js";
+import { LensData } from "./lens_data.js";
+import { chosenDepth, glyphOf, position, select, store } from "./state.js";
+
+const LABEL_PX = 32;
+const [NARROWEST, WIDEST] = [56, 88];
+
+export class LensPanel {
+  constructor() {
+    this.panel = byId("depth");
+    this.about = h("p");
+    this.status = h("p", { class: "small dim", id: "lens-status" });
+    this.grid = h("div", { class: "lens picture", id: "lens", role: "grid", "aria-label": "Logit lens: layers up the side, positions across", "aria-readonly": "true" });
+    this.legend = h("p", { class: "small dim", text: "Colour: probability of the token shown, 0 dark to 1 yellow. Row n: the final norm and unembedding read after n layers; emb: the embedding itself." });
+    byId("depth-title").replaceWith(h("div", { class: "panel-top" }, byId("depth-title"), this.about, h("span", { class: "spacer" }), this.status));
+    this.panel.append(this.grid, this.legend);
+    /** @type {LensData | null} */
+    this.data = null;
+    this.window = { from: 0, to: 0 };
+    this.#listen();
+  }
+
+  get T() {
+    return store.state.trace?.shape.T ?? 0;
+  }
+
+  /** Which columns are in view. */
+  #visible() {
+    const left = Math.max(0, this.grid.scrollLeft);
+    const from = Math.max(0, Math.floor(left / this.cell) - 2);
+    const to = Math.min(this.T, Math.ceil((left + this.grid.clientWidth - LABEL_PX) / this.cell) + 2);
+    return { from, to };
+  }
+
+  get cell() {
+    const room = (this.grid.clientWidth - LABEL_PX - 2) / Math.max(1, this.T);
+    return Math.max(NARROWEST, Math.min(WIDEST, Math.floor(room)));
+  }
+
+  /** A new trace: forget the old cells, lay out the rows, fill. */
+  load() {
+    const { trace, shown } = store.state;
+    this.data?.close();
+    this.data = trace ? new LensData(trace, (layer, row0, rows) => this.#arrived(layer, row0, rows), (error) => this.#failed(error)) : null;
+    store.set({ lens: this.data });
+    this.grid.hidden = this.legend.hidden = !trace;
+    this.about.textContent = trace ? "what each layer would say next" : "The lens waits for a prompt.";
+    this.status.textContent = "";
+    if (!trace) return;
+    this.grid.setAttribute("aria-rowcount", String(trace.shape.L + 2));
+    this.grid.setAttribute("aria-colcount", String(shown.length + 1));
+    this.#layout();
+  }
+
+  #layout() {
+    const { trace } = store.state;
+    if (!trace) return;
+    const width = `${LABEL_PX + this.T * this.cell}px`;
+    const row = (/** @type {number | null} */ layer) => {
+      const name = layer === null ? "" : layer === 0 ? "emb" : String(layer);
+      const label = h("div", { role: layer === null ? "columnheader" : "rowheader", class: "lens-label", text: name, "aria-label": layer === null ? "layer" : layer === 0 ? "embedding" : `after layer ${layer}` });
+      const element = h("div", { role: "row", class: layer === null ? "lens-row names" : "lens-row", "data-layer": layer ?? "" }, label);
+      element.style.width = width;
+      return element;
+    };
+    const layers = Array.from({ length: trace.shape.L + 1 }, (_, i) => trace.shape.L - i);
+    this.grid.replaceChildren(row(null), ...layers.map(row));
+    this.window = { from: 0, to: 0 };
+    this.#reveal();
+    this.fill();
+  }
+
+  /** Brings the selected column into view. */
+  #reveal() {
+    const left = position(store.state) * this.cell;
+    const room = this.grid.clientWidth - LABEL_PX;
+    if (left < this.grid.scrollLeft) this.grid.scrollLeft = left;
+    else if (left + this.cell > this.grid.scrollLeft + room) this.grid.scrollLeft = left + this.cell - room;
+  }
+
+  /** Makes the elements of the columns in view and asks for what they lack. */
+  fill() {
+    const { data } = this;
+    if (!data || this.grid.clientWidth === 0) return;
+    const { from, to } = this.#visible();
+    if (from !== this.window.from || to !== this.window.to) {
+      this.window = { from, to };
+      const focused = this.grid.contains(document.activeElement) && document.activeElement !== this.grid;
+      for (const row of this.grid.children) this.#fillRow(/** @type {HTMLElement} */ (row));
+      this.mark();
+      if (focused) this.#selectedCell()?.focus({ preventScroll: true });
+    }
+    data.want({ position: position(store.state), depth: chosenDepth(store.state), from, to });
+    this.#progress();
+  }
+
+  /** @param {HTMLElement} row */
+  #fillRow(row) {
+    const { from, to } = this.window;
+    const cells = Array.from({ length: Math.max(0, to - from) }, (_, i) => {
+      const place = from + i;
+      const names = row.dataset.layer === "";
+      const cell = h("div", names
+        ? { role: "columnheader", class: "lens-name", "aria-colindex": place + 2 }
+        : { role: "gridcell", class: "lens-cell pending", "aria-colindex": place + 2, tabindex: -1, id: `lens-${row.dataset.layer}-${place}` });
+      cell.style.left = `${LABEL_PX + place * this.cell}px`;
+      cell.style.width = `${this.cell - 2}px`;
+      if (names) cell.append(...glyphs(store.state.shown[place]?.glyph ?? ""));
+      else this.#paint(cell, Number(row.dataset.layer), place);
+      return cell;
+    });
+    row.replaceChildren(/** @type {Element} */ (row.firstElementChild), ...cells);
+  }
+
+  /** @param {HTMLElement} cell @param {number} layer @param {number} place */
+  #paint(cell, layer, place) {
+    const found = this.data?.get(layer, place);
+    const where = `${layer === 0 ? "embedding" : `after layer ${layer}`}, position ${place} ${store.state.shown[place]?.glyph ?? ""}`;
+    cell.setAttribute("aria-label", found ? `${where}: ${glyphOf(found.ids[0])} ${share(Math.exp(found.logprobs[0]))}` : `${where}: being computed`);
+    if (!found) return;
+    const colour = cividis(Math.exp(found.logprobs[0]));
+    cell.classList.remove("pending");
+    cell.style.backgroundColor = `rgb(${colour.join(" ")})`;
+    cell.style.color = inkOn(colour);
+    cell.textContent = glyphOf(found.ids[0]);
+  }
+
+  /** @param {number} layer @param {number} row0 @param {number} rows */
+  #arrived(layer, row0, rows) {
+    for (let place = row0; place < row0 + rows; place += 1) {
+      const cell = document.getElementById(`lens-${layer}-${place}`);
+      if (cell) this.#paint(cell, layer, place);
+    }
+    this.#progress();
+    if (layer === chosenDepth(store.state)) store.set({ lensGrown: store.state.lensGrown + 1 });
+  }
+
+  #progress() {
+    const total = (store.state.trace?.shape.L ?? 0) + 1;
+    const done = this.data?.done ?? 0;
+    this.status.textContent = done < total ? `${done} of ${total} rows` : "";
+    this.panel.dataset.done = String(done === total);
+  }
+
+  /** @param {Error} error */
+  #failed(error) {
+    this.status.textContent = error.message;
+  }
+
+  #selectedCell() {
+    return document.getElementById(`lens-${chosenDepth(store.state)}-${position(store.state)}`);
+  }
+
+  /** Shows which cell, row and column are selected. */
+  mark() {
+    const chosen = this.#selectedCell();
+    for (const cell of this.grid.querySelectorAll("[aria-selected='true'], [tabindex='0']")) {
+      cell.setAttribute("tabindex", "-1");
+      cell.removeAttribute("aria-selected");
+    }
+    chosen?.setAttribute("aria-selected", "true");
+    (chosen ?? this.grid.querySelector("[role='gridcell']"))?.setAttribute("tabindex", "0");
+    for (const name of this.grid.querySelectorAll(".lens-name")) {
+      name.classList.toggle("on", Number(name.getAttribute("aria-colindex")) - 2 === position(store.state));
+    }
+    for (const row of this.grid.children) row.classList.toggle("on", /** @type {HTMLElement} */ (row).dataset.layer === String(chosenDepth(store.state)));
+  }
+
+  #listen() {
+    this.grid.addEventListener("scroll", () => this.fill(), { passive: true });
+    this.grid.addEventListener("click", (event) => {
+      const found = event.target instanceof Element && event.target.closest(".lens-cell")?.id.match(/^lens-(\d+)-(\d+)$/);
+      if (found) this.#choose(Number(found[1]), Number(found[2]));
+    });
+    this.grid.addEventListener("keydown", (event) => this.#key(event));
+    let width = 0;
+    new ResizeObserver(() => {
+      if (width !== this.panel.clientWidth) this.#layout();
+      width = this.panel.clientWidth;
+    }).observe(this.panel);
+    store.on(["trace"], () => this.load());
+    store.on(["token", "depth", "trace"], () => {
+      if (!store.state.trace) return;
+      this.#reveal();
+      this.fill();
+      this.mark();
+    });
+    store.on(["stale"], ({ stale }) => this.grid.classList.toggle("stale", stale));
+  }
+
+  /** @param {number} layer @param {number} place */
+  #choose(layer, place) {
+    const { L } = /** @type {import("./state.js").Trace} */ (store.state.trace).shape;
+    const depth = Math.max(0, Math.min(L, layer));
+    store.set({ depth: depth === L ? null : depth });
+    select(Math.max(0, Math.min(this.T - 1, place)));
+  }
+
+  /** @param {KeyboardEvent} event */
+  #key(event) {
+    const [depth, place] = [chosenDepth(store.state), position(store.state)];
+    const goes = {
+      ArrowUp: [depth + 1, place], ArrowDown: [depth - 1, place], ArrowLeft: [depth, place - 1], ArrowRight: [depth, place + 1],
+      Home: [depth, 0], End: [depth, this.T - 1], PageUp: [depth + 5, place], PageDown: [depth - 5, place],
+    }[event.key];
+    if (!goes || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    this.#choose(goes[0], goes[1]);
+    queueMicrotask(() => queueMicrotask(() => {
+      const cell = this.#selectedCell();
+      cell?.focus({ preventScroll: true });
+      cell?.scrollIntoView({ block: "nearest", inline: "nearest" });
+      announce(cell?.getAttribute("aria-label") ?? "");
+    }));
+  }
+}

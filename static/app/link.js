@@ -1,0 +1,71 @@
+// The address always restores exactly this view: every change of the view is written after the #, and a link that is opened
+// or pasted is read back.
+import { count } from "../lib/numbers.js";
+import { readLink, writeLink } from "../lib/permalink.js";
+import { notify, store } from "./state.js";
+
+const QUIET_MS = 150;
+
+/** @typedef {import("../lib/permalink.js").View} View */
+
+/** Fields of the link in words, for the sentence about what could not be used. */
+const WORDS = {
+  model: "model", layer: "layer", head: "head", token: "token", key: "key", scale: "scale", noFirst: "first-token switch", lock: "row lock",
+  view: "view", zoom: "zoom", depth: "lens layer", target: "followed token", prompt: "prompt",
+};
+
+/** @returns {View} what the address asks for; says so when part of it could not be used */
+export function viewOfAddress() {
+  const { view, unread } = readLink(location.hash);
+  if (unread.length) {
+    const names = [...new Set(unread.map((field) => WORDS[/** @type {keyof typeof WORDS} */ (field)] ?? field))].join(", ");
+    notify({ id: "link", kind: "info", text: `Part of this link could not be used (${names}); the page chose for itself there.` });
+  }
+  return view;
+}
+
+/**
+ * Indices beyond the model or the prompt go back to the page's own choice, with a sentence.
+ * @param {import("./state.js").State} state
+ */
+export function clampView(state) {
+  const { trace, shown } = state;
+  if (!trace) return;
+  const { L, N, V } = trace.shape;
+  /** @type {[keyof View, number][]} */
+  const limits = [["layer", L], ["head", N], ["token", shown.length], ["key", shown.length], ["depth", L + 1], ["target", V]];
+  const beyond = limits.filter(([field, limit]) => typeof state[field] === "number" && /** @type {number} */ (state[field]) >= limit);
+  if (beyond.length === 0) return;
+  store.set(Object.fromEntries(beyond.map(([field]) => [field, null])));
+  const said = beyond.map(([field, limit]) => `${WORDS[field]} ${state[field]} (largest here: ${count(limit - 1)})`).join(", ");
+  notify({ id: "link", kind: "info", text: `The view asked for ${said}; the page chose for itself there.` });
+}
+
+/** The address of exactly this view. */
+export function addressOfView() {
+  const address = new URL(location.href);
+  address.hash = writeLink(store.state);
+  return address.href;
+}
+
+/**
+ * Keeps address and view together.
+ * @param {(view: View) => void} open called when another link is opened in this page
+ */
+export function mountLink(open) {
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+  let written = location.hash;
+  const write = () => {
+    const address = addressOfView();
+    written = new URL(address).hash;
+    if (address !== location.href) history.replaceState(null, "", address);
+  };
+  store.on(/** @type {(keyof View)[]} */ (Object.keys(WORDS)), () => {
+    clearTimeout(timer);
+    timer = setTimeout(write, QUIET_MS);
+  });
+  window.addEventListener("hashchange", () => {
+    if (location.hash !== written) open(viewOfAddress());
+  });
+}

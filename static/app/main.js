@@ -1,0 +1,67 @@
+// Start: draw the page, read the link, find the device, load the model, compute. Nothing here waits for weights to draw.
+import { mountCell } from "./cell.js";
+import { listModels } from "./api.js";
+import { HeadPanel } from "./head.js";
+import { LensPanel } from "./lens.js";
+import { clampView, mountLink, viewOfAddress } from "./link.js";
+import { mountModelMenu } from "./model_menu.js";
+import { mountNotices } from "./notices.js";
+import { exposePlayground } from "./playground.js";
+import { mountPrediction } from "./prediction.js";
+import { mountPrompt } from "./prompt.js";
+import { chooseModel, sentence, setPrompt } from "./session.js";
+import { notify, store } from "./state.js";
+import { mountTopbar } from "./topbar.js";
+import { mountVerify } from "./verify_panel.js";
+import { Wall } from "./wall.js";
+
+/** @typedef {import("../lib/permalink.js").View} View */
+
+/**
+ * The model that a view asks for; the default, with a sentence, when it is not here.
+ * @param {string | null} wanted
+ */
+function modelOf(wanted) {
+  const { models, defaultModel } = store.state;
+  const usable = models.filter((model) => model.files);
+  if (wanted && !usable.some((model) => model.id === wanted)) {
+    notify({ id: "link-model", kind: "info", text: `The model ${wanted} is not here; \`playground pull ${wanted}\` may bring it. Showing another one.` });
+  }
+  return [wanted, defaultModel].find((id) => usable.some((model) => model.id === id)) ?? usable[0]?.id;
+}
+
+async function start() {
+  const { models, default: defaultModel } = await listModels();
+  store.set({ models, defaultModel });
+  const id = modelOf(store.state.model);
+  if (!id) throw new Error("No model is here yet; run `playground pull smollm2-135m`, then reload this page.");
+  await chooseModel(id);
+}
+
+/** @param {View} view opened in this page by a link */
+function openView(view) {
+  const model = modelOf(view.model);
+  const { prompt, ...rest } = view;
+  store.set(rest);
+  setPrompt(prompt, { now: true });
+  if (model && model !== store.state.entry?.id) chooseModel(model).catch(() => {});
+}
+
+store.set(viewOfAddress());
+mountNotices();
+mountTopbar();
+mountModelMenu();
+mountPrompt();
+new Wall();
+new HeadPanel();
+new LensPanel();
+mountCell();
+mountPrediction();
+mountVerify();
+mountLink(openView);
+store.on(["trace"], clampView);
+const ready = start();
+ready.catch((error) => {
+  if (!store.state.notices.some((notice) => notice.id === "load")) notify({ id: "start", kind: "warning", text: sentence(error) });
+});
+exposePlayground(ready);

@@ -1,0 +1,70 @@
+// The model menu: what is here with its size, what is kept in this browser, how to get more.
+import { megabytes } from "../lib/numbers.js";
+import { byId, h } from "./dom.js";
+import { keptWeightBytes, weightBytes } from "./models.js";
+import { chooseModel } from "./session.js";
+import { store } from "./state.js";
+
+/** @typedef {import("./state.js").ModelEntry} ModelEntry */
+
+/** @param {ModelEntry} entry */
+export const headsWords = ({ shape: { L, N, K } }) => `${L} layers × ${N} heads${K === N ? "" : ` (${K} K/V)`}`;
+
+/** Makes the menu in the top bar. */
+export function mountModelMenu() {
+  const anchor = byId("model-menu");
+  const panel = h("div", { class: "menu", id: "model-panel", hidden: true });
+  const button = h("button", { type: "button", class: "menu-button", id: "model-button", "aria-expanded": "false", "aria-controls": "model-panel" });
+  anchor.replaceChildren(button, panel);
+  const open = (/** @type {boolean} */ wanted) => {
+    panel.hidden = !wanted;
+    button.setAttribute("aria-expanded", String(wanted));
+    if (wanted) void draw(panel, () => open(false));
+  };
+  button.addEventListener("click", () => open(panel.hidden === true));
+  anchor.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || panel.hidden) return;
+    open(false);
+    button.focus();
+  });
+  document.addEventListener("click", (event) => {
+    if (!panel.hidden && !event.composedPath().includes(anchor)) open(false);
+  });
+  store.on(["entry"], ({ entry }) => {
+    button.replaceChildren(entry ? h("span", { text: entry.name }) : "Model", entry ? h("span", { class: "dim small wide-only", text: ` ${headsWords(entry)} · ${megabytes(weightBytes(entry))}` }) : "");
+  });
+  store.on(["modelStates", "models"], () => panel.hidden || void draw(panel, () => open(false)));
+}
+
+/**
+ * @param {HTMLElement} panel
+ * @param {() => void} close
+ */
+async function draw(panel, close) {
+  const { models, entry, modelStates, engine, progress } = store.state;
+  const kept = new Map(await Promise.all(models.filter((model) => model.files).map(async (model) => /** @type {const} */ ([model.id, await keptWeightBytes(model)]))));
+  const rows = models.map((model) => {
+    const chosen = model.id === entry?.id;
+    if (!model.files) return h("li", { class: "menu-row" }, h("strong", { text: model.name }), h("p", { class: "small dim", text: /** @type {any} */ (model).refused ?? "not pulled yet" }), command(model.id));
+    const bytes = weightBytes(model);
+    const here = kept.get(model.id) ?? 0;
+    const words = (chosen && modelStates[model.id]) || (here === 0 ? "not in this browser yet" : here < bytes ? `${megabytes(here)} of ${megabytes(bytes)} kept here` : "kept in this browser");
+    const label = chosen && engine ? "In use" : chosen && progress ? "Loading" : here > 0 && here < bytes ? "Resume" : "Use";
+    const use = h("button", { type: "button", text: label, disabled: chosen && (engine !== null || progress !== null), "aria-label": `${label}: ${model.name}` });
+    use.addEventListener("click", () => {
+      close();
+      byId("model-button").focus();
+      chooseModel(model.id).catch(() => {}); // a notice says what went wrong
+    });
+    const cancel = chosen && progress?.cancel && !engine ? h("button", { type: "button", text: "Cancel", onclick: () => progress.cancel?.() }) : null;
+    return h("li", { class: "menu-row", "aria-current": chosen },
+      h("div", {}, h("strong", { text: model.name }), h("p", { class: "small dim", text: `${headsWords(model)} · ${megabytes(bytes)} · ${model.licence}` }),
+        h("p", { class: "small", text: words }), h("p", { class: "small dim mono hash", title: model.hash, text: `sha256 ${model.hash.slice(0, 16)}…` })),
+      cancel, use);
+  });
+  const more = h("p", { class: "small dim" }, "More: ", h("code", { text: "playground pull OWNER/NAME" }), " takes Llama, Qwen2, Qwen3, Mistral and SmolLM3 checkpoints from the Hugging Face hub, or a folder.");
+  panel.replaceChildren(h("ul", { "aria-label": "Models" }, ...rows), more);
+}
+
+/** @param {string} id */
+const command = (id) => h("code", { text: `playground pull ${id}` });

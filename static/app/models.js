@@ -1,0 +1,77 @@
+// Bringing a model into this page: its small files, its tokenizer, its weights.
+// @ts-ignore the package carries no types for its bundle
+import { Tokenizer } from "/vendor/tokenizers.mjs";
+import { Tokens } from "../lib/tokens.js";
+import { openSafetensors } from "../lib/safetensors.js";
+import { ask } from "./api.js";
+import { download, keptBytes } from "./download.js";
+
+/** @typedef {import("./state.js").ModelEntry} ModelEntry */
+
+/**
+ * @param {ModelEntry} entry
+ * @param {string} name
+ */
+const fileOf = (entry, name) => entry.files.find((file) => file.name === name) ?? null;
+
+/**
+ * @param {ModelEntry} entry
+ * @param {string} name
+ * @returns {Promise<any>} parsed JSON; null when the model has no such file
+ */
+async function readJson(entry, name) {
+  const file = fileOf(entry, name);
+  return file ? (await ask(file.url)).json() : null;
+}
+
+/**
+ * The tokenizer, which is there long before the weights are.
+ * @param {ModelEntry} entry
+ */
+export async function loadTokens(entry) {
+  const tokenizer = await readJson(entry, "tokenizer.json");
+  return tokenizer === null ? null : Tokens.from(Tokenizer, tokenizer);
+}
+
+/** @param {ModelEntry} entry */
+export const loadConfig = (entry) => readJson(entry, "config.json");
+
+/**
+ * Ids after which generating stops.
+ * @param {{eos_token_id?: number | number[] | null}} config parsed config.json
+ * @returns {number[]}
+ */
+export const stopIds = (config) => [config.eos_token_id ?? []].flat();
+
+/** @param {ModelEntry} entry */
+export const weightFiles = (entry) => entry.files.filter((file) => file.name.endsWith(".safetensors"));
+
+/** @param {ModelEntry} entry */
+export const weightBytes = (entry) => weightFiles(entry).reduce((sum, file) => sum + file.bytes, 0);
+
+/**
+ * Bytes of the weights that an earlier visit left here.
+ * @param {ModelEntry} entry
+ */
+export async function keptWeightBytes(entry) {
+  let bytes = 0;
+  for (const file of weightFiles(entry)) bytes += await keptBytes(file);
+  return bytes;
+}
+
+/**
+ * Downloads and verifies the weights, and gives access to their tensors by name.
+ * @param {ModelEntry} entry
+ * @param {{onBytes: (done: number) => void, signal: AbortSignal}} options
+ */
+export async function loadWeights(entry, { onBytes, signal }) {
+  /** @type {Map<string, {dtype: string, shape: number[], bytes: Uint8Array}>} */
+  const tensors = new Map();
+  let before = 0;
+  for (const file of weightFiles(entry)) {
+    const bytes = await download(file, { onBytes: (done) => onBytes(before + done), signal });
+    before += file.bytes;
+    for (const [name, tensor] of openSafetensors(bytes)) tensors.set(name, tensor);
+  }
+  return tensors;
+}

@@ -1,0 +1,72 @@
+// window.playground: the page for scripts and for the developer console. static/README.md documents it; keep both in step.
+import { chooseModel } from "./session.js";
+import { store } from "./state.js";
+import { verify } from "./verify.js";
+
+class PlaygroundTrace {
+  /** @param {import("./state.js").Trace} trace @param {import("./state.js").Piece[]} pieces */
+  constructor(trace, pieces) {
+    this.shape = trace.shape;
+    this.tokens = pieces.map(({ id, text, bytes }) => ({ id, text, bytes }));
+    this.ids = Array.from(trace.ids);
+    /** @param {number} layer @param {number} head @returns {Promise<Float32Array>} [T*T], row-major */
+    this.pattern = (layer, head) => trace.pattern(whole("layer", layer, trace.shape.L), whole("head", head, trace.shape.N));
+    /** @param {number} position @returns {Promise<Float32Array>} [V] */
+    this.logits = (position) => trace.logits(whole("position", position, trace.shape.T));
+    /** @returns {Promise<{ids: Uint32Array | Int32Array, logprobs: Float32Array}>} [(L+1)*T*10] each */
+    this.lens = () => trace.lens();
+    this.destroy = () => trace.destroy();
+  }
+}
+
+/** @param {string} name @param {number} value @param {number} end */
+function whole(name, value, end) {
+  if (!Number.isInteger(value) || value < 0 || value >= end) throw new RangeError(`${name} is ${value}; this trace has ${name}s 0 to ${end - 1}.`);
+  return value;
+}
+
+/** @param {Promise<void>} ready */
+export function exposePlayground(ready) {
+  const loaded = async () => {
+    await ready;
+    const { engine, tokens, entry } = store.state;
+    if (!engine || !entry) throw new Error("No model is loaded; see playground.load(id).");
+    return { engine, tokens, entry };
+  };
+  const playground = {
+    /** Resolves when an adapter was found (or the server stands in) and the default model is loaded. */
+    ready,
+    async load(/** @type {string} id of a model of the menu */ id) {
+      await ready.catch(() => {});
+      if (store.state.entry?.id === id && store.state.engine) return;
+      await chooseModel(String(id));
+    },
+    /** @param {string | {ids: number[]}} prompt */
+    async trace(prompt) {
+      const { engine, tokens, entry } = await loaded();
+      if (typeof prompt === "string" && !tokens) throw new Error("This model has no tokenizer; give {ids: [...]} instead of text.");
+      const ids = typeof prompt === "string" ? tokens.encode(prompt) : Array.from(prompt?.ids ?? []);
+      if (ids.length === 0) throw new RangeError("The prompt has no tokens; give some text or {ids: [...]}.");
+      if (ids.length > entry.max_tokens) throw new RangeError(`The prompt has ${ids.length} tokens; ${entry.name} takes at most ${entry.max_tokens}.`);
+      for (const id of ids) if (!Number.isInteger(id) || id < 0 || id >= entry.shape.V) throw new RangeError(`Token id ${id} is not one of this model's; they are 0 to ${entry.shape.V - 1}.`);
+      const pieces = tokens ? tokens.pieces(ids) : ids.map((id) => ({ id, text: "", bytes: new Uint8Array(), glyph: String(id), partial: false }));
+      return new PlaygroundTrace(await engine.run(ids), pieces);
+    },
+    /** Words about who computes; null before that is known. */
+    get adapter() {
+      return store.state.engine ? { kind: store.state.engine.kind, words: store.state.deviceWords } : null;
+    },
+    /** Kernels against the oracle for the prompt that is shown: {passed, largest, checks, tokens, model}. */
+    async parity() {
+      const { engine, entry } = await loaded();
+      const ids = store.state.shown.map((piece) => piece.id);
+      if (engine.kind === "server") throw new Error("The server computes here, so there are no kernels to compare.");
+      if (ids.length === 0) throw new Error("There is no prompt to compare on; type one first.");
+      return verify(engine, entry, ids);
+    },
+    async bench() {
+      throw new Error("playground.bench is not there yet; `playground bench` measures on the command line.");
+    },
+  };
+  Object.defineProperty(window, "playground", { value: Object.freeze(playground), enumerable: true });
+}

@@ -1,0 +1,44 @@
+// The next token at the selected position, as the model's own logits give it.
+import { share } from "../lib/numbers.js";
+import { topTokens } from "../lib/maths.js";
+import { glyphs } from "./chips.js";
+import { byId, h } from "./dom.js";
+import { mountGenerate } from "./generate.js";
+import { barRows } from "./row_bars.js";
+import { glyphOf, position, store } from "./state.js";
+
+/** Fills the prediction panel. */
+export function mountPrediction() {
+  const panel = byId("next");
+  const list = h("ol", { class: "bars picture", id: "next-bars", "aria-labelledby": "next-title" });
+  const note = h("p", { class: "small dim" });
+  panel.append(note, list);
+  mountGenerate(panel);
+
+  store.on(["trace", "token"], async (state) => {
+    const { trace } = state;
+    const place = position(state);
+    if (!trace) {
+      store.set({ next: null });
+      note.textContent = state.tokens ? "Type a prompt to see what comes next." : "";
+      return list.replaceChildren();
+    }
+    try {
+      const best = topTokens(await trace.logits(place), 10);
+      if (store.state.trace === trace && position(store.state) === place) store.set({ next: { position: place, best } });
+    } catch (error) {
+      if (store.state.trace === trace) note.textContent = /** @type {Error} */ (error).message;
+    }
+  });
+  store.on(["next", "target"], ({ next, shown, target }) => {
+    byId("next-title").replaceChildren("Next token");
+    if (!next) return list.replaceChildren();
+    note.textContent = "";
+    byId("next-title").append(" after ", h("span", { class: "mono" }, ...glyphs(shown[next.position]?.glyph ?? "")));
+    list.replaceChildren(...barRows(next.best.map(({ id, logprob }) => ({
+      name: glyphOf(id), value: Math.exp(logprob), chosen: id === target, note: `id ${id}`,
+      label: `${glyphOf(id)}, probability ${share(Math.exp(logprob))}; follow its rank`, run: () => store.set({ target: id }),
+    }))));
+  });
+  store.on(["stale"], ({ stale }) => list.classList.toggle("stale", stale));
+}

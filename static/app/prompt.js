@@ -1,0 +1,55 @@
+// The prompt: a box that grows, the example prompts, the count against the limit, what is being computed.
+import { EXAMPLE } from "../lib/permalink.js";
+import { count, plural } from "../lib/numbers.js";
+import { tokenChips } from "./chips.js";
+import { byId, h } from "./dom.js";
+import { progressLine } from "./progress.js";
+import { setPrompt } from "./session.js";
+import { store } from "./state.js";
+
+/** Name of the button, prompt. Each shows something that heads are known for. */
+const EXAMPLES = [
+  ["Who gets the drink", EXAMPLE],
+  ["Capital", "The capital of France is"],
+  ["Repetition", "jump red seven lamp jump red seven"],
+  ["Code", "def add(a, b):\n    return a +"],
+  ["Scripts", "Tokyo is 東京, Moscow is Москва 👍🏽"],
+];
+
+const TALLEST_PX = 168;
+
+/** Fills the prompt panel. */
+export function mountPrompt() {
+  const box = /** @type {HTMLTextAreaElement} */ (byId("prompt-text"));
+  const counter = h("p", { id: "token-count", class: "token-count" });
+  const error = h("p", { id: "prompt-error", class: "error", role: "alert" });
+  const examples = h("div", { class: "examples", role: "group", "aria-label": "Example prompts" });
+  for (const [name, text] of EXAMPLES) {
+    examples.append(h("button", { type: "button", class: "quiet", text: name, onclick: () => setPrompt(text, { now: true }) }));
+  }
+  const clear = h("button", { type: "button", class: "quiet", text: "Clear", onclick: () => (setPrompt("", { now: true }), box.focus()) });
+  examples.append(clear);
+  const meta = h("div", { class: "prompt-meta" }, counter, progressLine(), h("span", { class: "spacer" }), examples);
+  byId("prompt-body").append(error, tokenChips(), meta);
+
+  box.addEventListener("input", () => setPrompt(box.value.toWellFormed()));
+  store.on(["prompt"], ({ prompt }) => {
+    if (box.value !== prompt) box.value = prompt;
+    grow(box);
+  });
+  new ResizeObserver(() => grow(box)).observe(byId("prompt"));
+  store.on(["typed", "entry", "tokens"], ({ typed, entry, tokens }) => {
+    counter.textContent = !entry ? "" : tokens ? `${count(typed.length)} of ${plural(entry.max_tokens, "token")}` : "reading the tokenizer";
+  });
+  store.on(["promptError"], ({ promptError }) => {
+    error.textContent = promptError ?? "";
+    error.hidden = !promptError;
+    box.setAttribute("aria-invalid", String(promptError !== null));
+  });
+}
+
+/** @param {HTMLTextAreaElement} box */
+function grow(box) {
+  box.style.height = "auto";
+  box.style.height = `${Math.min(TALLEST_PX, box.scrollHeight + 2)}px`;
+}

@@ -1,0 +1,54 @@
+// One query's weights over its keys, largest first: the numbers behind one row of the heatmap.
+import { share } from "../lib/numbers.js";
+import { glyphs } from "./chips.js";
+import { h } from "./dom.js";
+
+const MOST = 8;
+
+/**
+ * A list of bars with a name and a value each; used for weights and for probabilities.
+ * @param {{name: string, value: number, label: string, chosen?: boolean, note?: string, run?: () => void}[]} rows value: 0..1
+ * @returns {HTMLElement[]} list items
+ */
+export function barRows(rows) {
+  return rows.map(({ name, value, label, chosen, run, note }) => {
+    const fill = h("span", { class: "bar-fill" });
+    fill.style.width = `${Math.max(0.5, value * 100)}%`;
+    const inside = [
+      h("span", { class: "bar-name", title: note }, ...glyphs(name)),
+      h("span", { class: "bar-track", "aria-hidden": "true" }, fill),
+      h("span", { class: "bar-value", text: share(value) }),
+    ];
+    const bar = run ? h("button", { type: "button", class: "bar", "aria-label": label, "aria-pressed": String(chosen === true) }, ...inside) : h("div", { class: "bar" }, ...inside);
+    if (run) bar.addEventListener("click", run);
+    return h("li", {}, bar);
+  });
+}
+
+export class RowBars {
+  /** @param {(key: number) => void} choose */
+  constructor(choose) {
+    this.choose = choose;
+    this.title = h("h3", { id: "row-title" });
+    this.list = h("ol", { class: "bars two-columns", "aria-labelledby": "row-title" });
+    this.element = h("div", { class: "row-bars", id: "row-bars" }, this.title, this.list);
+  }
+
+  /**
+   * @param {Float32Array} weights [T]; NaN is masked or left out
+   * @param {import("./state.js").Piece[]} tokens
+   * @param {number} row
+   * @param {number | null} key the selected key
+   */
+  show(weights, tokens, row, key) {
+    const order = Array.from(weights.keys()).filter((i) => !Number.isNaN(weights[i]));
+    order.sort((a, b) => weights[b] - weights[a] || a - b);
+    const rest = order.slice(MOST).reduce((sum, i) => sum + weights[i], 0);
+    this.title.replaceChildren(`Query ${row} `, h("span", { class: "mono ink" }, ...glyphs(tokens[row]?.glyph ?? "")),
+      order.length > MOST ? ` reads (${order.length - MOST} more keys share ${share(rest)})` : " reads");
+    this.list.replaceChildren(...barRows(order.slice(0, MOST).map((i) => ({
+      name: tokens[i]?.glyph ?? "", value: weights[i], chosen: i === key, note: `key ${i}`,
+      label: `key ${i} ${tokens[i]?.glyph ?? ""}, weight ${share(weights[i])}`, run: () => this.choose(i),
+    }))));
+  }
+}

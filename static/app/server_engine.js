@@ -1,0 +1,205 @@
+// The same model, computed by the server's oracle, for browsers without WebGPU. Same methods as the engine on the GPU, so
+// that every view is the same. Slower, and limited to the prompts that the oracle takes.
+import { parseConfig } from "../gpu/config.js";
+import { openSafetensors } from "../lib/safetensors.js";
+import { sample } from "../lib/sampler.js";
+import { entropy, logSumExp, topTokens } from "../lib/maths.js";
+import { patternWindow } from "../lib/windows.js";
+import { oracleTrace } from "./api.js";
+import { loadConfig, stopIds } from "./models.js";
+
+/** Largest answer asked for at once; layers are fetched in groups that stay below it. */
+const ANSWER_BYTES = 16 * 1024 * 1024;
+
+/** @typedef {import("./state.js").ModelEntry} ModelEntry */
+
+/**
+ * The tensors of an answer as arrays of numbers.
+ * @param {Uint8Array<ArrayBuffer>} file
+ * @returns {Record<string, {shape: number[], data: Float32Array}>}
+ */
+export function tensors(file) {
+  return Object.fromEntries(Array.from(openSafetensors(file), ([name, { dtype, shape, bytes }]) => {
+    const aligned = bytes.slice().buffer;
+    return [name, { shape, data: dtype === "I32" ? Float32Array.from(new Int32Array(aligned)) : new Float32Array(aligned) }];
+  }));
+}
+
+export class ServerEngine {
+  /** @param {ModelEntry} entry @param {any} raw parsed config.json */
+  constructor(entry, raw) {
+    this.kind = /** @type {const} */ ("server");
+    this.entry = entry;
+    this.config = parseConfig(raw);
+    this.stopIds = stopIds(raw);
+  }
+
+  /** @param {ModelEntry} entry */
+  static async load(entry) {
+    return new ServerEngine(entry, await loadConfig(entry));
+  }
+
+  /** @param {number} layer */
+  visible(layer) {
+    return { window: this.config.windows[layer] ?? 0, sinks: 0 };
+  }
+
+  /**
+   * @param {ArrayLike<number>} ids
+   * @param {string[]} include
+   * @param {{layers?: number[], positions?: number[], signal?: AbortSignal}} [options]
+   */
+  async ask(ids, include, { layers = [], positions = [], signal } = {}) {
+    return tensors(await oracleTrace({ model: this.entry.id, ids, include, layers, positions }, signal));
+  }
+
+  /**
+   * @param {number[]} ids
+   * @param {{onProgress?: (part: number) => void, signal?: AbortSignal}} [options]
+   */
+  async run(ids, { onProgress, signal } = {}) {
+    const last = ids.length - 1;
+    const { logits } = await this.ask(ids, ["logits"], { positions: [last], signal });
+    onProgress?.(1);
+    return new ServerTrace(this, ids, logits.data);
+  }
+
+  /**
+   * @param {number[]} ids
+   * @param {import("./state.js").Sampling} sampling
+   */
+  async *generate(ids, { maxTokens, stopIds = [], signal, ...sampling }) {
+    const all = [...ids];
+    for (let step = 0; step < maxTokens; step += 1) {
+      const { logits } = await this.ask(all, ["logits"], { positions: [all.length - 1], signal });
+      const id = sample(logits.data, { ...sampling, step });
+      yield { id, logprob: logits.data[id] - logSumExp(logits.data) };
+      if (stopIds.includes(id)) return;
+      all.push(id);
+    }
+  }
+
+  destroy() {}
+}
+
+class ServerTrace {
+  /** @param {ServerEngine} engine @param {number[]} ids @param {Float32Array} logits of the last position */
+  constructor(engine, ids, logits) {
+    this.engine = engine;
+    this.ids = ids;
+    this.shape = { ...engine.entry.shape, T: ids.length };
+    this.stopping = new AbortController();
+    /** @type {Map<number, Promise<import("../lib/windows.js").Layer>>} */
+    this.layers = new Map();
+    /** @type {Map<number, Promise<Float32Array>>} position -> [V] */
+    this.rows = new Map([[ids.length - 1, Promise.resolve(logits)]]);
+    /** @type {Map<number, Promise<Float32Array>>} position -> [(L+1) * V] */
+    this.columns = new Map();
+  }
+
+  /** @param {string[]} include @param {{layers?: number[], positions?: number[]}} [options] */
+  #ask(include, options) {
+    return this.engine.ask(this.ids, include, { ...options, signal: this.stopping.signal });
+  }
+
+  /** q, k and lse of a layer; its neighbours come along while the answer stays small. @param {number} layer */
+  #layer(layer) {
+    const { T, N, K, H, L } = this.shape;
+    const known = this.layers.get(layer);
+    if (known) return known;
+    const group = Math.max(1, Math.floor(ANSWER_BYTES / (4 * T * ((N + K) * H + N))));
+    const layers = [];
+    for (let l = layer; l < L && layers.length < group && !this.layers.has(l); l += 1) layers.push(l);
+    const answer = this.#ask(["q", "k", "lse"], { layers });
+    layers.forEach((l, i) => {
+      const part = answer.then(({ q, k, lse }) => ({
+        q: q.data.subarray(i * T * N * H, (i + 1) * T * N * H), k: k.data.subarray(i * T * K * H, (i + 1) * T * K * H),
+        lse: lse.data.subarray(i * N * T, (i + 1) * N * T),
+      }));
+      part.catch(() => this.layers.delete(l));
+      this.layers.set(l, part);
+    });
+    return /** @type {Promise<import("../lib/windows.js").Layer>} */ (this.layers.get(layer));
+  }
+
+  /** @param {import("./state.js").WindowRequest} request */
+  async window({ layer, ...request }) {
+    return patternWindow(await this.#layer(layer), this.shape, this.engine.visible(layer), request);
+  }
+
+  /** @param {number} layer @param {number} head */
+  pattern(layer, head) {
+    const { T } = this.shape;
+    return this.window({ layer, head0: head, heads: 1, row0: 0, rows: T, col0: 0, cols: T, outRows: T, outCols: T, reduce: "max" });
+  }
+
+  /** @param {number} position */
+  logits(position) {
+    if (!this.rows.has(position)) this.rows.set(position, this.#ask(["logits"], { positions: [position] }).then(({ logits }) => logits.data));
+    return /** @type {Promise<Float32Array>} */ (this.rows.get(position));
+  }
+
+  async lens() {
+    const { lens_ids, lens_logprobs } = await this.#ask(["lens_ids", "lens_logprobs"]);
+    return { ids: Int32Array.from(lens_ids.data), logprobs: lens_logprobs.data };
+  }
+
+  /** Logits at every depth of one position; the last few are kept. @param {number} position */
+  #column(position) {
+    if (!this.columns.has(position)) {
+      if (this.columns.size >= 4) this.columns.delete(/** @type {number} */ (this.columns.keys().next().value));
+      this.columns.set(position, this.#ask(["lens_logits"], { positions: [position] }).then(({ lens_logits }) => lens_logits.data));
+    }
+    return /** @type {Promise<Float32Array>} */ (this.columns.get(position));
+  }
+
+  /**
+   * @param {number} position
+   * @param {number} target
+   */
+  async ranks(position, target) {
+    const { L, V } = this.shape;
+    const all = await this.#column(position);
+    return Array.from({ length: L + 1 }, (_, layer) => rankOf(all.subarray(layer * V, (layer + 1) * V), target));
+  }
+
+  /** @param {{layer: number, row0: number, rows: number, target?: number}} request */
+  async lensRows({ layer, row0, rows, target }) {
+    const { V } = this.shape;
+    /** @type {{ids: number[], logprobs: number[], entropy: number[], lse: number[], targetLogprob: number[], targetRank: number[]}} */
+    const found = { ids: [], logprobs: [], entropy: [], lse: [], targetLogprob: [], targetRank: [] };
+    for (let position = row0; position < row0 + rows; position += 1) {
+      const logits = (await this.#column(position)).subarray(layer * V, (layer + 1) * V);
+      for (const { id, logprob } of topTokens(logits, 10)) {
+        found.ids.push(id);
+        found.logprobs.push(logprob);
+      }
+      found.entropy.push(entropy(logits));
+      found.lse.push(logSumExp(logits));
+      if (target === undefined) continue;
+      found.targetLogprob.push(logits[target] - found.lse[found.lse.length - 1]);
+      found.targetRank.push(rankOf(logits, target));
+    }
+    return found;
+  }
+
+  /** @param {string} name @param {number} [layer] */
+  async read(name, layer) {
+    return (await this.#ask([name], { layers: layer === undefined ? [] : [layer] }))[name].data;
+  }
+
+  destroy() {
+    this.stopping.abort();
+  }
+}
+
+/**
+ * @param {Float32Array} logits [V]
+ * @param {number} target
+ * @returns {number} 0 is first; among equals the lower id is
+ */
+function rankOf(logits, target) {
+  let rank = 0;
+  for (let id = 0; id < logits.length; id += 1) if (logits[id] > logits[target] || (logits[id] === logits[target] && id < target)) rank += 1;
+  return rank;
+}

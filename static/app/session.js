@@ -1,0 +1,165 @@
+// From a chosen model and a typed prompt to a picture: loads, tokenises, runs; the newest wish always wins.
+import { EXAMPLE } from "../lib/permalink.js";
+import { count, plural } from "../lib/numbers.js";
+import { loadEngine } from "./engine.js";
+import { keptWeightBytes, loadTokens, weightBytes } from "./models.js";
+import { dismiss, notify, store } from "./state.js";
+
+const PAUSE_MS = 200;
+
+/** @type {AbortController} */
+let loading = new AbortController();
+/** @type {AbortController} */
+let running = new AbortController();
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let timer;
+/** Prompt or ids of the picture that is shown or being computed, so that the same one is not computed twice. */
+let wanted = "";
+
+/** @param {unknown} error */
+const aborted = (error) => error instanceof Error && error.name === "AbortError";
+/** @param {unknown} error */
+export const sentence = (error) => (error instanceof Error ? error.message : String(error));
+
+/**
+ * Loads a model: tokenizer first, so that chips appear at once, then the weights.
+ * @param {string} id
+ */
+export async function chooseModel(id) {
+  const entry = store.state.models.find((model) => model.id === id && model.files);
+  if (!entry) throw new Error(`There is no model ${JSON.stringify(id)} here; the model menu lists those that are.`);
+  loading.abort();
+  running.abort();
+  loading = new AbortController();
+  const mine = loading;
+  const fresh = store.state.entry?.id !== id;
+  store.state.engine?.destroy();
+  store.set({ entry, engine: null, ...(fresh ? { tokens: null, trace: null, shown: [], typed: [], stale: false } : { stale: true }) });
+  store.set({ model: id === store.state.defaultModel ? null : id, promptError: null });
+  wanted = "";
+  try {
+    await loadInto(entry, mine);
+  } catch (error) {
+    if (mine !== loading) return;
+    const resume = () => (dismiss("load"), chooseModel(id).catch(() => {}));
+    const kept = await keptWeightBytes(entry);
+    const text = aborted(error)
+      ? `Loading stopped; ${count(kept / 1e6)} of ${count(weightBytes(entry) / 1e6)} MB are kept here.`
+      : `${entry.name} could not be loaded: ${sentence(error)}`;
+    setModelState(id, aborted(error) ? `stopped at ${count(kept / 1e6)} MB` : "could not be loaded");
+    notify({ id: "load", kind: aborted(error) ? "info" : "warning", text, action: { label: aborted(error) ? "Resume" : "Try again", run: resume } });
+    throw error;
+  } finally {
+    if (mine === loading) store.set({ progress: null });
+  }
+}
+
+/**
+ * @param {import("./state.js").ModelEntry} entry
+ * @param {AbortController} mine
+ */
+async function loadInto(entry, mine) {
+  const tokens = await loadTokens(entry);
+  mine.signal.throwIfAborted();
+  store.set({ tokens });
+  tokenise();
+  const since = performance.now();
+  const cancel = () => mine.abort();
+  const onProgress = (/** @type {number} */ done, /** @type {number} */ total) => {
+    if (mine !== loading) return;
+    store.set({ progress: { what: `Loading ${entry.name}`, done, total, unit: "MB", since, cancel } });
+    setModelState(entry.id, done < total ? `${count(done)} of ${count(total)} MB` : "verifying the hash");
+  };
+  const reload = () => chooseModel(entry.id).catch(() => {});
+  const engine = await loadEngine(entry, { signal: mine.signal, onProgress, reload });
+  if (mine !== loading) {
+    engine.destroy();
+    throw new DOMException("A newer choice replaced this one.", "AbortError");
+  }
+  setModelState(entry.id, engine.kind === "server" ? "computed on the server" : "loaded, hash verified");
+  dismiss("load");
+  store.set({ engine, progress: null });
+  await compute();
+}
+
+/**
+ * @param {string} id
+ * @param {string} words
+ */
+function setModelState(id, words) {
+  store.set({ modelStates: { ...store.state.modelStates, [id]: words } });
+}
+
+/**
+ * Takes what was typed: chips at once, the picture after a pause.
+ * @param {string} prompt
+ * @param {{now?: boolean}} [options]
+ */
+export function setPrompt(prompt, { now = false } = {}) {
+  store.set({ prompt });
+  tokenise();
+  clearTimeout(timer);
+  if (now) void compute();
+  else timer = setTimeout(() => void compute(), PAUSE_MS);
+}
+
+function tokenise() {
+  const { tokens, prompt, entry } = store.state;
+  if (!tokens || !entry) return;
+  const typed = tokens.pieces(tokens.encode(prompt));
+  const over = typed.length > entry.max_tokens;
+  const promptError = over
+    ? `This prompt has ${plural(typed.length, "token")}; ${entry.name} takes at most ${count(entry.max_tokens)}. Shorten it; the picture below is still the last one that fitted.`
+    : null;
+  store.set({ typed, promptError });
+}
+
+/** Computes the picture of the prompt that stands in the box, unless it is there already. */
+export async function compute() {
+  const { engine, typed, promptError, prompt, trace, tokens } = store.state;
+  if (!engine || promptError || !tokens) return;
+  if (prompt === wanted && trace) return;
+  running.abort();
+  running = new AbortController();
+  const mine = running;
+  wanted = prompt;
+  if (typed.length === 0) {
+    trace?.destroy();
+    store.set({ trace: null, shown: [], stale: false, progress: null });
+    return;
+  }
+  store.set({ stale: true });
+  try {
+    const next = await runTimed(engine, typed.map((piece) => piece.id), mine);
+    if (mine !== running) return next.destroy();
+    const old = store.state.trace;
+    store.set({ trace: next, shown: typed, stale: false, progress: null });
+    dismiss("run");
+    old?.destroy();
+  } catch (error) {
+    if (mine !== running) return;
+    wanted = "";
+    store.set({ progress: null });
+    const text = aborted(error) ? "Computing was cancelled; the picture is the one before." : `This prompt could not be computed: ${sentence(error)}`;
+    notify({ id: "run", kind: aborted(error) ? "info" : "warning", text, action: { label: "Compute again", run: () => void compute() } });
+  }
+}
+
+/**
+ * @param {import("./state.js").Engine} engine
+ * @param {number[]} ids
+ * @param {AbortController} mine
+ */
+function runTimed(engine, ids, mine) {
+  const since = performance.now();
+  const cancel = () => mine.abort();
+  const what = `Computing ${plural(ids.length, "token")}`;
+  const onProgress = (/** @type {number} */ part) => {
+    if (mine === running) store.set({ progress: { what, done: part, total: 1, unit: "%", since, cancel } });
+  };
+  onProgress(0);
+  return engine.run(ids, { onProgress, signal: mine.signal });
+}
+
+/** The example for an empty page. */
+export const useExample = () => setPrompt(EXAMPLE, { now: true });

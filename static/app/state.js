@@ -1,0 +1,169 @@
+// What the page knows: the view that a link restores, and what is being computed.
+import { DEFAULT_VIEW } from "../lib/permalink.js";
+import { Store } from "./store.js";
+
+/** @typedef {import("../lib/permalink.js").View} View */
+/** @typedef {{L: number, N: number, K: number, T: number, H: number, D: number, V: number}} Shape */
+/** @typedef {{id: number, bytes: Uint8Array, text: string, glyph: string, partial: boolean}} Piece */
+
+/**
+ * One entry of /api/models.
+ * @typedef {object} ModelEntry
+ * @property {string} id
+ * @property {string} name
+ * @property {string} family
+ * @property {string} licence
+ * @property {string} source
+ * @property {number} bytes
+ * @property {string} hash
+ * @property {Omit<Shape, "T">} shape
+ * @property {number} max_tokens
+ * @property {{name: string, bytes: number, sha256: string, url: string}[]} files
+ */
+
+/**
+ * What both engines give for one prompt: the GPU's Trace and the server's stand-in.
+ * @typedef {object} Trace
+ * @property {Shape} shape
+ * @property {ArrayLike<number>} ids
+ * @property {(layer: number, head: number) => Promise<Float32Array>} pattern
+ * @property {(request: WindowRequest) => Promise<Float32Array>} window
+ * @property {(position: number) => Promise<Float32Array>} logits
+ * @property {(request: {layer: number, row0: number, rows: number, target?: number}) => Promise<LensRows>} lensRows
+ * @property {() => Promise<{ids: Uint32Array | Int32Array, logprobs: Float32Array}>} lens
+ * @property {(position: number, target: number) => Promise<ArrayLike<number>>} ranks
+ * @property {(name: string, layer?: number) => Promise<Float32Array>} read
+ * @property {() => void} destroy
+ */
+
+/** @typedef {{layer: number, head0: number, heads: number, row0: number, rows: number, col0: number, cols: number, outRows: number, outCols: number, reduce: "max" | "mean"}} WindowRequest */
+/** @typedef {{ids: ArrayLike<number>, logprobs: ArrayLike<number>, entropy: ArrayLike<number>, targetLogprob?: ArrayLike<number>, targetRank?: ArrayLike<number>}} LensRows */
+/** @typedef {{maxTokens: number, temperature: number, topK: number, topP: number, seed: number, stopIds?: number[], signal?: AbortSignal}} Sampling */
+
+/**
+ * A loaded model, on this GPU or on the server.
+ * @typedef {object} Engine
+ * @property {"webgpu" | "server"} kind
+ * @property {(ids: number[], options?: {onProgress?: (part: number) => void, signal?: AbortSignal, record?: boolean}) => Promise<Trace>} run
+ * @property {(ids: number[], sampling: Sampling) => AsyncIterable<{id: number, logprob: number}>} generate
+ * @property {number[]} stopIds tokens after which generating ends
+ * @property {(layer: number) => {window: number, sinks: number}} visible which keys a layer's queries may see
+ * @property {() => void} destroy
+ */
+
+/** @typedef {{what: string, done: number, total: number, unit: "MB" | "%", since: number, cancel: (() => void) | null}} Progress */
+/** @typedef {{verdict: "none" | "running" | "passed" | "failed", words: string}} Proof */
+/** @typedef {{id: string, kind: "warning" | "info", text: string, action?: {label: string, run: () => void}}} Notice */
+
+/**
+ * @typedef {object} Running
+ * @property {ModelEntry[]} models
+ * @property {string | null} defaultModel
+ * @property {ModelEntry | null} entry the chosen model
+ * @property {any} tokens its tokenizer (static/lib/tokens.js)
+ * @property {Engine | null} engine
+ * @property {string} deviceWords
+ * @property {Piece[]} typed tokens of what stands in the prompt box now
+ * @property {string | null} promptError
+ * @property {Trace | null} trace of the picture that is shown
+ * @property {Piece[]} shown tokens of that picture
+ * @property {boolean} stale the picture belongs to an older prompt
+ * @property {Progress | null} progress
+ * @property {Proof} proof
+ * @property {Notice[]} notices
+ * @property {Record<string, string>} modelStates id -> what is known of its download, in words
+ * @property {number} painted grows when the theme's colours change
+ * @property {import("./lens_data.js").LensData | null} lens the cells of the logit lens so far
+ * @property {number} lensGrown grows when the selected row of the lens gained cells
+ * @property {{position: number, best: {id: number, logprob: number}[]} | null} next likeliest next tokens at the selected position
+ */
+
+/** @typedef {View & Running} State */
+
+/** @type {State} */
+const INITIAL = {
+  ...DEFAULT_VIEW,
+  models: [], defaultModel: null, entry: null, tokens: null, engine: null, deviceWords: "looking for a GPU", typed: [],
+  promptError: null, trace: null, shown: [], stale: false, progress: null,
+  proof: { verdict: "none", words: "not verified here" }, notices: [], modelStates: {}, painted: 0, lens: null, lensGrown: 0,
+  next: null,
+};
+
+/** @type {Store<State>} */
+export const store = new Store(INITIAL);
+
+/**
+ * The selected position of the picture that is shown: the chosen one, or the last.
+ * @param {State} state
+ */
+export function position(state) {
+  const last = state.shown.length - 1;
+  return state.token === null ? last : Math.min(state.token, last);
+}
+
+/**
+ * The chosen head, clamped to the model. Without a choice: a head worth looking at, see DEFAULT_HEADS.
+ * @param {State} state
+ * @returns {{layer: number, head: number}}
+ */
+export function chosenHead(state) {
+  const shape = state.trace?.shape ?? state.entry?.shape;
+  if (!shape) return { layer: 0, head: 0 };
+  const [layer, head] = DEFAULT_HEADS[state.entry?.id ?? ""] ?? [Math.floor(shape.L / 2), 0];
+  return { layer: Math.min(state.layer ?? layer, shape.L - 1), head: Math.min(state.head ?? head, shape.N - 1) };
+}
+
+/** @type {Record<string, [number, number]>} L24 H4 of SmolLM2 carries the name in the default prompt. */
+const DEFAULT_HEADS = { "smollm2-135m": [24, 4] };
+
+/**
+ * The selected lens row, 0..L; the last without a choice.
+ * @param {State} state
+ */
+export function chosenDepth(state) {
+  const deepest = state.trace?.shape.L ?? 0;
+  return Math.min(state.depth ?? deepest, deepest);
+}
+
+/**
+ * What a token shows as.
+ * @param {number} id
+ * @returns {string} its glyph; the number where there is no tokenizer
+ */
+export function glyphOf(id) {
+  return store.state.tokens?.pieces([id])[0]?.glyph ?? String(id);
+}
+
+/**
+ * The token whose rank is followed: the chosen one, or the model's own first choice at the selected position.
+ * @param {State} state
+ * @returns {number | null} null while that choice is not known yet
+ */
+export function followed(state) {
+  const { target, next, trace } = state;
+  if (target !== null && trace && target < trace.shape.V) return target;
+  return next && next.position === position(state) ? next.best[0].id : null;
+}
+
+/**
+ * @param {Omit<Notice, "id"> & {id?: string}} notice an earlier notice with the same id is replaced
+ */
+export function notify({ id = "note", ...rest }) {
+  store.set({ notices: [...store.state.notices.filter((old) => old.id !== id), { id, ...rest }] });
+}
+
+/** @param {string} id */
+export function dismiss(id) {
+  store.set({ notices: store.state.notices.filter((old) => old.id !== id) });
+}
+
+/**
+ * Selects a position everywhere: chip, query row, lens column. The last position is "no choice", so that it stays the
+ * last while the prompt grows.
+ * @param {number} token
+ * @param {number | null} [key] key column of the head
+ */
+export function select(token, key = null) {
+  const last = store.state.shown.length - 1;
+  store.set({ token: token >= last ? null : Math.max(0, token), key });
+}

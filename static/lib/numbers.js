@@ -1,0 +1,54 @@
+// Numbers for people: three significant digits, thousands separated, units beside them.
+
+/**
+ * Three significant digits; very small values in scientific notation.
+ * @param {number} value
+ */
+export function three(value) {
+  if (!Number.isFinite(value)) return Number.isNaN(value) ? "not a number" : value > 0 ? "∞" : "−∞";
+  if (value === 0) return "0";
+  const size = Math.abs(value);
+  if (size < 0.001 || size >= 1e6) return value.toExponential(2).replace("e-", "e−").replace("e+", "e");
+  return size >= 100 ? value.toFixed(0) : value.toPrecision(3);
+}
+
+/**
+ * A weight or probability for a column of figures: always three decimals, so that columns line up.
+ * @param {number} value 0..1
+ */
+export function share(value) {
+  return value > 0 && value < 0.0005 ? "<.001" : value.toFixed(3);
+}
+
+/**
+ * @param {number} value a whole number
+ * @returns {string} 8192 -> 8,192
+ */
+export function count(value) {
+  return Math.round(value).toLocaleString("en-US");
+}
+
+/**
+ * @param {number} bytes
+ * @returns {string} decimal megabytes, the unit that download sizes are given in
+ */
+export function megabytes(bytes) {
+  return bytes < 1e6 ? `${Math.max(0, bytes / 1e6).toFixed(1)} MB` : `${count(bytes / 1e6)} MB`;
+}
+
+/**
+ * @param {number} n
+ * @param {string} word
+ * @param {string} [many]
+ */
+export function plural(n, word, many = `${word}s`) {
+  return `${count(n)} ${n === 1 ? word : many}`;
+}
+
+/**
+ * @param {Uint8Array} bytes
+ * @returns {string} 20 4D 61
+ */
+export function hex(bytes) {
+  return Array.from(bytes, (byte) => byte.toString(16).toUpperCase().padStart(2, "0")).join(" ");
+}

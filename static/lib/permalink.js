@@ -1,0 +1,105 @@
+// The whole view as the part of the address after #, and back. Whatever a link holds, reading it gives a usable view:
+// a field that cannot be read keeps its default and is named, so that the page can say so in a sentence.
+
+/**
+ * @typedef {object} View
+ * @property {string | null} model catalogue id; null is the server's default
+ * @property {string} prompt
+ * @property {number | null} layer null: the page chooses
+ * @property {number | null} head
+ * @property {number | null} token selected position (query row, lens column); null is the last
+ * @property {number | null} key selected key column
+ * @property {"unit" | "row" | "sqrt"} scale
+ * @property {boolean} noFirst
+ * @property {boolean} lock the bars stay with the selected token
+ * @property {"heatmap" | "arcs" | "table"} view
+ * @property {[number, number, number, number] | null} zoom row0, rows, col0, cols; null is everything
+ * @property {number | null} depth selected lens row, 0..L; null is the last
+ * @property {number | null} target token id whose rank is followed; null is the model's own first choice
+ */
+
+export const EXAMPLE = "When Mary and John went to the store, John gave a drink to";
+const LONGEST_PROMPT = 200_000;
+
+/** @type {Readonly<View>} */
+export const DEFAULT_VIEW = Object.freeze({
+  model: null, prompt: EXAMPLE, layer: null, head: null, token: null, key: null, scale: "unit", noFirst: false, lock: true,
+  view: "heatmap", zoom: null, depth: null, target: null,
+});
+
+/** @param {string} text */
+const whole = (text) => (/^\d{1,7}$/.test(text) ? Number(text) : undefined);
+/** @param {string} text */
+const flag = (text) => ({ 0: false, 1: true })[text];
+/** @param {...string} names */
+const oneOf = (...names) => (/** @type {string} */ text) => (names.includes(text) ? text : undefined);
+
+/** @param {string} text */
+function zoom(text) {
+  const parts = text.split(",").map(whole);
+  const [, rows, , cols] = parts;
+  return parts.length === 4 && parts.every((part) => part !== undefined) && rows && cols ? parts : undefined;
+}
+
+/** Field of the view -> its name in the link and its reader. Order is the order in the link. */
+const FIELDS = {
+  model: ["m", (/** @type {string} */ text) => (/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/.test(text) ? text : undefined)],
+  layer: ["l", whole],
+  head: ["h", whole],
+  token: ["t", whole],
+  key: ["k", whole],
+  view: ["v", oneOf("heatmap", "arcs", "table")],
+  scale: ["s", oneOf("unit", "row", "sqrt")],
+  noFirst: ["x", flag],
+  lock: ["b", flag],
+  zoom: ["z", zoom],
+  depth: ["d", whole],
+  target: ["g", whole],
+  prompt: ["p", (/** @type {string} */ text) => (text.length <= LONGEST_PROMPT ? text.toWellFormed() : undefined)],
+};
+
+/**
+ * @param {View} view
+ * @returns {string} without the #; only what differs from the default
+ */
+export function writeLink(view) {
+  const parts = [];
+  for (const [field, [short]] of Object.entries(FIELDS)) {
+    const value = view[/** @type {keyof View} */ (field)];
+    if (value === DEFAULT_VIEW[/** @type {keyof View} */ (field)] || value === null) continue;
+    const text = typeof value === "boolean" ? String(Number(value)) : String(value);
+    parts.push(`${short}=${encodeURIComponent(text.toWellFormed())}`);
+  }
+  return parts.join("&");
+}
+
+/**
+ * @param {string} hash with or without the #
+ * @returns {{view: View, unread: string[]}} unread: names of the fields that could not be used
+ */
+export function readLink(hash) {
+  const view = { ...DEFAULT_VIEW };
+  const unread = [];
+  const names = new Map(Object.entries(FIELDS).map(([field, [short, read]]) => [short, { field, read }]));
+  for (const part of hash.replace(/^#/, "").split("&").slice(0, 40)) {
+    if (part === "") continue;
+    const [short, ...rest] = part.split("=");
+    const known = names.get(short);
+    const value = known && decode(rest.join("="), /** @type {(text: string) => unknown} */ (known.read));
+    if (value === undefined) unread.push(known ? known.field : "an unknown field");
+    else Object.assign(view, { [/** @type {{field: string}} */ (known).field]: value });
+  }
+  return { view, unread };
+}
+
+/**
+ * @param {string} text
+ * @param {(text: string) => unknown} read
+ */
+function decode(text, read) {
+  try {
+    return read(decodeURIComponent(text));
+  } catch {
+    return undefined; // a % that starts no character
+  }
+}
