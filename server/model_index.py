@@ -135,5 +135,5 @@ def _open(entry: catalogue.Entry, stamp: tuple) -> Model:
         config = parse_config(checkpoint.config)
     except (CheckpointError, UnsupportedConfig) as error:
         return Model(entry, stamp, refused=str(error))
-    shape = {key: getattr(config, key) for key in ("L", "N", "K", "D", "H", "V")}
+    shape = {key: getattr(config, key) for key in "LNKDHFV"}
     return Model(entry, stamp, checkpoint, config.family, shape, config.max_tokens)

@@ -1,5 +1,6 @@
 """POST /api/oracle/trace: what the PyTorch oracle computes for a list of token ids, as safetensors bytes."""
 
+import json
 from typing import Annotated
 
 from fastapi import APIRouter, Request
@@ -7,10 +8,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from server.errors import InvalidRequest, OracleAbsent, TooManyTokens
+from server.errors import InvalidRequest, OracleAbsent, ResponseTooLarge, TooManyTokens
 from server.json_body import read_json
 from server.oracle_state import oracle_state
-from server.trace_names import NAMES
+from server.status import versions
+from server.trace_names import NAMES, total_bytes
 
 router = APIRouter()
 
@@ -40,6 +42,7 @@ async def oracle_trace(request: Request) -> Response:
         )
     model = await run_in_threadpool(request.app.state.models.find, question.model)
     _check(question, model.shape["L"], model.shape["V"])
+    _check_size(question, model.shape, settings.oracle_max_response_bytes)
     state = oracle_state(settings.oracle_state)
     if state["state"] != "ready":
         raise OracleAbsent(state["detail"])
@@ -49,7 +52,11 @@ async def oracle_trace(request: Request) -> Response:
         "include": list(dict.fromkeys(question.include)),
         "layers": question.layers,
         "positions": question.positions,
-        "max_bytes": settings.oracle_max_response_bytes,
+        "metadata": {
+            "model_hash": await run_in_threadpool(lambda: model.checkpoint.hash),
+            "backend": "oracle",
+            "versions": json.dumps(versions()),
+        },
     }
     body = await request.app.state.oracle.ask(payload, lambda: _hung_up(request))
     return Response(body, media_type="application/octet-stream", headers={"Cache-Control": "no-store"})
@@ -64,6 +71,17 @@ def _check(question: TraceQuestion, layers: int, vocabulary: int) -> None:
         raise InvalidRequest(f"Layers of this model lie between 0 and {layers - 1}; one of those sent does not.")
     if any(position >= len(question.ids) for position in question.positions or ()):
         raise InvalidRequest(f"Positions lie between 0 and {len(question.ids) - 1}; one of those sent does not.")
+
+
+def _check_size(question: TraceQuestion, sizes: dict[str, int], limit_bytes: int) -> None:
+    layers = sizes["L"] if question.layers is None else len(question.layers)
+    tokens = len(question.ids)
+    rows = tokens if question.positions is None else len(question.positions)
+    needed = total_bytes(set(question.include), sizes, tokens=tokens, layers=layers, rows=rows)
+    if needed > limit_bytes:
+        raise ResponseTooLarge(
+            f"The answer would have {needed} bytes and the limit is {limit_bytes}; ask for fewer layers or positions."
+        )
 
 
 async def _hung_up(request: Request) -> None:
