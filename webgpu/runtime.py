@@ -1,0 +1,224 @@
+"""A model on the device: weights uploaded once, prompts run into traces, tokens generated against a KV cache.
+
+    model = Model.load(request_device(), folder)
+    trace = model.run(ids)                          # ids -> webgpu/trace.py
+    for token, logprob in model.generate(ids, max_tokens=20): ...
+
+Errors are one class per rule, each with a `code` that static/gpu/runtime.js shares. Left out on purpose: sampling (the
+page's static/lib/sampler.js); generate here is greedy, which is what a test can compare.
+"""
+
+import threading
+from collections import ChainMap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from webgpu.buffers import Buffers
+from webgpu.config import Config, parse_config
+from webgpu.device import Device
+from webgpu.kernels import Kernels
+from webgpu.layout import Placed, check_names, check_shape, element_bytes, place, tensor_shapes
+from webgpu.plan import CACHE, CHUNK_TOKENS, RECORD, TRACE, Builder, Forward, forward, merge_buffers, prefill
+from webgpu.rope import tables
+from webgpu.trace import Trace
+from weights.checkpoint import open_checkpoint
+
+Progress = Callable[[float], None]
+
+
+class RunError(ValueError):
+    """A prompt that cannot be run; `code` names the rule."""
+
+    code = "run"
+
+
+class EmptyPrompt(RunError):
+    """No tokens."""
+
+    code = "prompt-empty"
+
+
+class TooManyTokens(RunError):
+    """More tokens than the model was trained for, or than the device's buffers hold."""
+
+    code = "prompt-too-long"
+
+
+class UnknownToken(RunError):
+    """An id outside the vocabulary."""
+
+    code = "token-unknown"
+
+
+class Cancelled(RuntimeError):
+    """The caller's event was set between two submits."""
+
+    code = "cancelled"
+
+
+class Model:
+    """Weights on a device and what runs on them. Make one with `Model.load`; `destroy` frees the weights."""
+
+    def __init__(self, device: Device, config: Config, placed: Mapping[str, Placed]) -> None:
+        self.device, self.config, self.placed = device, config, placed
+        self.kernels = Kernels(device)
+        sizes = {piece.buffer: piece.bytes for tensor in placed.values() for piece in tensor.pieces}
+        self.weights = Buffers(self.kernels, sizes)
+
+    @classmethod
+    def load(cls, device: Device, folder: Path | str, progress: Progress | None = None) -> "Model":
+        """Open a checkpoint folder and upload it, tensor by tensor.
+
+        Raises CheckpointError for the files, UnsupportedConfig for config.json, WeightsMismatch for the tensor set.
+        """
+        checkpoint = open_checkpoint(folder)
+        config = parse_config(checkpoint.config)
+        shapes = tensor_shapes(config)
+        check_names(config, checkpoint.names)
+        for name, shape in shapes.items():
+            check_shape(name, checkpoint.shape(name), shape)
+        model = cls(device, config, place(config, {name: checkpoint.dtype(name) for name in shapes}))
+        for done, name in enumerate(shapes, 1):
+            model.upload(name, checkpoint.read(name))
+            if progress:
+                progress(done / len(shapes))
+        return model
+
+    def upload(self, name: str, values: np.ndarray) -> None:
+        """Copy one tensor into its pieces: matrices as they are, vectors as f32. values as Checkpoint.read gives them."""
+        placed = self.placed[name]
+        if values.ndim == 1:
+            values = widen(values)
+        assert values.itemsize == element_bytes(placed.fmt)
+        for piece in placed.pieces:
+            self.kernels.write(self.weights[piece.buffer], values[piece.row0 : piece.row0 + piece.rows])
+
+    def run(
+        self, ids: Sequence[int], record: bool = False, chunk: int = CHUNK_TOKENS, progress: Progress | None = None,
+        cancel: threading.Event | None = None,
+    ) -> Trace:  # fmt: skip
+        """Run a prompt. record: keep every named intermediate; chunk: tokens per forward, a multiple of 64.
+
+        Raises EmptyPrompt, UnknownToken, TooManyTokens, and Cancelled once `cancel` is set.
+        """
+        self.check(ids)
+        T = len(ids)
+        keep = RECORD if record else TRACE
+        plans = prefill(self.config, self.placed, T=T, capacity=T, keep=keep, chunk=chunk)
+        buffers = self.allocate(plans, T)
+        try:
+            self.run_forwards(plans, ids, buffers, T, progress, cancel)
+        except BaseException:
+            buffers.destroy()
+            raise
+        buffers.destroy([name for name in buffers if "." not in name])  # kept ones are name.layer, the rest scratch
+        return Trace(self, list(ids), buffers)
+
+    def generate(
+        self, ids: Sequence[int], max_tokens: int, stop_ids: Sequence[int] = ()
+    ) -> Iterator[tuple[int, float]]:
+        """Continue a prompt greedily against a KV cache: (id, log-probability), one submit a token.
+
+        Raises as `run` does; TooManyTokens when prompt and continuation together pass the model's limit.
+        """
+        self.check(ids, max_tokens)
+        capacity = len(ids) + max_tokens
+        plans = prefill(self.config, self.placed, T=len(ids), capacity=capacity, keep=CACHE, logits=True)
+        buffers = self.allocate(plans, capacity)
+        try:
+            self.run_forwards(plans, ids, buffers, len(ids))
+            for position in range(len(ids), capacity):
+                logits = self.kernels.read(buffers["logits"], "float32", (self.config.V,))
+                token = int(logits.argmax())
+                yield token, float(logits[token] - log_sum_exp(logits))
+                if token in stop_ids or position + 1 == capacity:
+                    return
+                step = forward(
+                    self.config, self.placed, T=1, offset=position, capacity=capacity, keep=CACHE, logits=True
+                )
+                buffers.make(step.buffers)
+                self.run_forwards([step], [token], buffers, position + 1)
+        finally:
+            buffers.destroy()
+
+    def check(self, ids: Sequence[int], more: int = 0) -> None:
+        """Refuse a prompt that is empty, has unknown ids, or with `more` tokens passes the model's limit."""
+        if not ids:
+            raise EmptyPrompt("The prompt has no tokens: type at least one character.")
+        for token in ids:
+            if not 0 <= token < self.config.V:
+                raise UnknownToken(
+                    f"Token id {token} is outside this model's vocabulary: allowed are 0 to {self.config.V - 1}."
+                )
+        # A cache keeps keys as they were rotated, so dynamic scaling cannot grow while generating.
+        limit = self.config.rope.positions if more else self.config.max_tokens
+        if len(ids) + more > limit:
+            what = f"{len(ids)} tokens" + (f" and {more} to generate" if more else "")
+            raise TooManyTokens(f"{what} are more than this model's limit of {limit} tokens: shorten the prompt.")
+
+    def allocate(self, plans: list[Forward], T: int) -> Buffers:
+        """Make the buffers of plans, after checking them against the device's limit."""
+        sizes = merge_buffers(plans)
+        most = self.device.gpu.limits["max-storage-buffer-binding-size"]
+        name, size = max(sizes.items(), key=lambda item: item[1])
+        if size > most:
+            raise TooManyTokens(
+                f"{T} tokens need a buffer of {size} bytes ({name}) and this device binds {most} at most: "
+                f"shorten the prompt to {T * most // size} tokens."
+            )
+        return Buffers(self.kernels, sizes)
+
+    def run_forwards(
+        self, plans: list[Forward], ids: Sequence[int], buffers: Buffers, total: int, progress: Progress | None = None,
+        cancel: threading.Event | None = None,
+    ) -> None:  # fmt: skip
+        """Upload ids and rotation tables of each forward and run it. ids: those of all plans, in order."""
+        work, done, at = sum(step.flops for plan in plans for step in plan.steps), 0, 0
+        for plan in plans:
+            cos, sin = tables(self.config.rope, self.config.H, plan.offset, plan.T, total)
+            self.kernels.write(buffers["ids"], np.array(ids[at : at + plan.T], np.uint32))
+            self.kernels.write(buffers["cos"], cos)
+            self.kernels.write(buffers["sin"], sin)
+            at += plan.T
+            for flops in self.run_steps(plan, buffers, cancel):
+                done += flops
+                if progress:
+                    self.kernels.fence()
+                    progress(done / work)
+
+    def run_steps(self, plan: Builder, buffers: Mapping, cancel: threading.Event | None = None) -> Iterator[int]:
+        """Submit a plan's steps one by one, yielding the work of each."""
+        every = ChainMap(buffers, self.weights)
+        for step in plan.steps:
+            if cancel is not None:
+                self.kernels.fence()
+                if cancel.is_set():
+                    raise Cancelled("The run was cancelled.")
+            if step.copies:
+                encoder = self.device.gpu.create_command_encoder()
+                for copy in step.copies:
+                    encoder.copy_buffer_to_buffer(
+                        every[copy.source], copy.source_start, every[copy.target], copy.target_start, copy.bytes
+                    )
+                self.device.gpu.queue.submit([encoder.finish()])
+            self.kernels.run(step.dispatches, every)
+            yield step.flops
+
+    def destroy(self) -> None:
+        """Free the weights. Traces of this model answer no more queries afterwards."""
+        self.weights.destroy()
+
+
+def widen(values: np.ndarray) -> np.ndarray:
+    """A vector as f32; uint16 holds bf16 bits."""
+    if values.dtype == np.uint16:
+        return (values.astype(np.uint32) << 16).view(np.float32)
+    return values.astype(np.float32)
+
+
+def log_sum_exp(logits: np.ndarray) -> float:
+    """ln of the sum of exponentials, in double precision."""
+    wide = logits.astype(np.float64)
+    return float(wide.max() + np.log(np.exp(wide - wide.max()).sum()))

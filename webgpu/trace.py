@@ -1,0 +1,224 @@
+"""What a finished pass can be asked: patterns, windows, logits, the logit lens, and any intermediate that was recorded.
+
+Nothing of size T x T or L x T x V is kept: each answer is computed from q, k, lse and the residual streams when asked.
+Shapes in the notation of the house; log-probabilities are natural. static/gpu/trace.js has the same methods.
+"""
+
+from collections import ChainMap
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from webgpu import queries
+from webgpu.buffers import Buffers
+from webgpu.queries import TOP
+
+if TYPE_CHECKING:
+    from webgpu.runtime import Model
+
+NO_TARGET = 0xFFFFFFFF
+MAX_ANSWER_BYTES = 64 << 20
+
+
+class BadQuery(ValueError):
+    """A question outside this trace: a layer, head, window or name that it does not have."""
+
+    code = "bad-query"
+
+
+class Trace:
+    """One prompt after its prefill. `destroy` frees its buffers."""
+
+    def __init__(self, model: "Model", ids: list[int], buffers: Buffers) -> None:
+        self.model, self.ids, self.buffers = model, ids, buffers
+        c = model.config
+        self.shape = {"L": c.L, "N": c.N, "K": c.K, "T": len(ids), "H": c.H, "D": c.D, "V": c.V}
+
+    def pattern(self, layer: int, head: int) -> np.ndarray:
+        """The weights of one head after softmax, float32 [T,T]."""
+        T = len(self.ids)
+        return self.window(layer, head, 1, 0, T, 0, T, T, T)[0]
+
+    def window(
+        self, layer: int, head0: int, heads: int, row0: int, rows: int, col0: int, cols: int, out_rows: int,
+        out_cols: int, reduce: str = "max",
+    ) -> np.ndarray:  # fmt: skip
+        """Part of the patterns of some heads, reduced to pixels: float32 [heads,out_rows,out_cols].
+
+        Pixel (i,j) is the largest ("max") or the "mean" of the cells from row0 + floor(i*rows/out_rows) up to the next
+        pixel's (at least one), columns alike. Raises BadQuery outside the pattern.
+        """
+        T = len(self.ids)
+        self.within("layer", layer, 1, self.shape["L"])
+        self.within("head", head0, heads, self.shape["N"])
+        self.within("row", row0, rows, T)
+        self.within("column", col0, cols, T)
+        self.within("out_rows", 0, out_rows, 1 << 20)
+        self.within("out_cols", 0, out_cols, 1 << 20)
+        if reduce not in ("max", "mean"):
+            raise BadQuery(f'reduce is {reduce!r}: allowed are "max" and "mean".')
+        if (rows, cols) == (out_rows, out_cols):  # every pixel one cell: rows can be had piece by piece
+            at_once = max(1, MAX_ANSWER_BYTES // (4 * heads * cols))
+            parts = [(row, min(at_once, row0 + rows - row)) for row in range(row0, row0 + rows, at_once)]
+        else:
+            parts = [(row0, rows)]
+        answers = []
+        for start, count in parts:
+            pixels = count if len(parts) > 1 else out_rows
+            plan = queries.window(
+                self.model.config, self.model.placed, layer=layer, T=T, head0=head0, heads=heads, row0=start,
+                rows=count, col0=col0, cols=cols, out_rows=pixels, out_cols=out_cols, reduce=reduce,
+            )  # fmt: skip
+            answers.append(self.ask(plan, {"window": ("float32", (heads, pixels, out_cols))})["window"])
+        return np.concatenate(answers, axis=1)
+
+    def logits(self, position: int) -> np.ndarray:
+        """The next-token logits at one position, float32 [V]."""
+        self.within("position", position, 1, len(self.ids))
+        return self.output_rows("logits", position, 1)[0]
+
+    def lens_rows(self, layer: int, row0: int, rows: int, target: int | None = None) -> dict[str, np.ndarray]:
+        """Logit lens of the residual stream entering `layer` (L: leaving the last one), positions row0 ...
+
+        -> ids and logprobs [rows,10] best first; entropy (nats), lse, target_logprob, target_rank [rows] (0 = best;
+        without a target NaN and -1).
+        """
+        self.within("layer", layer, 1, self.shape["L"] + 1)
+        self.within("position", row0, rows, len(self.ids))
+        return self.lens_of([(layer, row0, rows)], target)
+
+    def lens(self) -> dict[str, np.ndarray]:
+        """The whole logit lens: ids int32 and logprobs float32 [L+1,T,10]."""
+        L, T = self.shape["L"], len(self.ids)
+        answer = self.lens_of([(layer, 0, T) for layer in range(L + 1)])
+        return {
+            "ids": answer["ids"].astype(np.int32).reshape(L + 1, T, TOP),
+            "logprobs": answer["logprobs"].reshape(L + 1, T, TOP),
+        }
+
+    def ranks(self, position: int, target: int) -> np.ndarray:
+        """Rank of a token through depth at one position, uint32 [L+1]; 0 = most likely."""
+        self.within("position", position, 1, len(self.ids))
+        answer = self.lens_of([(layer, position, 1) for layer in range(self.shape["L"] + 1)], target)
+        return answer["target_rank"].astype(np.uint32)
+
+    def read(self, name: str, layer: int | None = None) -> np.ndarray:
+        """A named intermediate: of one layer, or of the whole model when `layer` is None.
+
+        Always there: token_ids, embed, final_norm, logits, and per layer q, k, v, lse, pattern, resid_pre, resid_post.
+        The others (z, resid_mid, ...) need `run(..., record=True)`. Raises BadQuery for what is not there.
+        """
+        T, c = len(self.ids), self.model.config
+        if layer is None:
+            if name == "token_ids":
+                return np.array(self.ids, np.int32)
+            if name == "embed":
+                return self.kept("resid.0", (T, c.D))
+            if name in ("final_norm", "logits"):
+                return self.output_rows(name, 0, T)
+            raise BadQuery(f"There is no model-wide {name!r}: allowed are token_ids, embed, final_norm, logits.")
+        self.within("layer", layer, 1, c.L)
+        if name == "pattern":
+            return self.window(layer, 0, c.N, 0, T, 0, T, T, T)
+        if name in ("resid_pre", "resid_post"):
+            return self.kept(f"resid.{layer + (name == 'resid_post')}", (T, c.D))
+        return self.kept(f"{name}.{layer}", self.widths().get(name, ()))
+
+    def widths(self) -> dict[str, tuple[int, ...]]:
+        """Shape of each per-layer intermediate that lies in a buffer of its own."""
+        T, c = len(self.ids), self.model.config
+        query, key, wide, narrow = (T, c.N, c.H), (T, c.K, c.H), (T, c.F), (T, c.D)
+        shapes = {"lse": (c.N, T)}
+        shapes |= dict.fromkeys(("q", "q_proj", "q_normed", "z"), query)
+        shapes |= dict.fromkeys(("k", "k_proj", "k_normed", "v"), key)
+        shapes |= dict.fromkeys(("gate", "up", "act"), wide)
+        return shapes | dict.fromkeys(("attn_norm", "attn_out", "resid_mid", "mlp_norm", "mlp_out"), narrow)
+
+    def destroy(self) -> None:
+        """Free this trace's buffers."""
+        self.buffers.destroy()
+
+    # How answers are made
+
+    def kept(self, buffer: str, shape: tuple[int, ...]) -> np.ndarray:
+        if buffer not in self.buffers or not shape:
+            raise BadQuery(
+                f"This trace has no {buffer.partition('.')[0]!r}: run the prompt with record=True for all names."
+            )
+        return self.model.kernels.read(self.buffers[buffer], "float32", shape)
+
+    def within(self, what: str, start: int, count: int, end: int) -> None:
+        if not (start >= 0 and count >= 1 and start + count <= end):
+            raise BadQuery(f"{what} {start} + {count} is outside this trace: allowed are 0 to {end - 1}.")
+
+    def output_rows(self, name: str, row0: int, rows: int) -> np.ndarray:
+        c, answers = self.model.config, []
+        for start, count in spans(row0, rows, queries.rows_per_query(c)):
+            plan = queries.logits(c, self.model.placed, row0=start, rows=count)
+            width = c.D if name == "final_norm" else c.V
+            answers.append(self.ask(plan, {name: ("float32", (count, width))})[name])
+        return np.concatenate(answers)
+
+    def lens_of(self, sources: list[tuple[int, int, int]], target: int | None = None) -> dict[str, np.ndarray]:
+        """Lens of any rows of any layers, in batches that keep a submit short."""
+        if target is not None and not 0 <= target < self.model.config.V:
+            raise BadQuery(f"Target {target} is outside the vocabulary: allowed are 0 to {self.model.config.V - 1}.")
+        answers: list[dict[str, np.ndarray]] = []
+        for batch in batches(sources, queries.rows_per_query(self.model.config)):
+            rows = sum(count for _, _, count in batch)
+            plan = queries.lens(self.model.config, self.model.placed, sources=batch)
+            targets = np.full(rows, NO_TARGET if target is None else target, np.uint32)
+            wanted = {
+                "lens_ids": ("uint32", (rows, TOP)),
+                "lens_logits": ("float32", (rows, TOP)),
+                "lens_stats": ("float32", (rows, 4)),
+            }
+            answers.append(self.ask(plan, wanted, {"targets": targets}))
+        ids, logits, stats = (np.concatenate([a[name] for a in answers]) for name in wanted)
+        lse = stats[:, 0]
+        return {
+            "ids": ids,
+            "logprobs": logits - lse[:, None],
+            "lse": lse,
+            "entropy": stats[:, 1],
+            "target_logprob": stats[:, 2] - lse if target is not None else np.full(len(lse), np.nan, np.float32),
+            "target_rank": stats[:, 3].astype(np.int32),
+        }
+
+    def ask(
+        self, plan: Any, wanted: dict[str, tuple[str, tuple[int, ...]]], given: dict[str, np.ndarray] | None = None
+    ):
+        """Run a query on buffers of its own and read the wanted ones back."""
+        scratch = Buffers(self.model.kernels, plan.buffers)
+        try:
+            for name, values in (given or {}).items():
+                self.model.kernels.write(scratch[name], values)
+            for _ in self.model.run_steps(plan, ChainMap(scratch, self.buffers)):
+                pass
+            return {name: self.model.kernels.read(scratch[name], *kind) for name, kind in wanted.items()}
+        finally:
+            scratch.destroy()
+
+
+def spans(start: int, count: int, most: int) -> Iterator[tuple[int, int]]:
+    """Cut start .. start+count-1 into (start, count) of at most `most`."""
+    for at in range(start, start + count, most):
+        yield at, min(most, start + count - at)
+
+
+def batches(sources: list[tuple[int, int, int]], most: int) -> Iterator[list[tuple[int, int, int]]]:
+    """Regroup (layer, row0, rows) so that each batch has at most `most` rows, in the same order."""
+    batch: list[tuple[int, int, int]] = []
+    room = most
+    for layer, row0, rows in sources:
+        for start, count in spans(row0, rows, most):
+            while count:
+                take = min(count, room)
+                batch.append((layer, start, take))
+                start, count, room = start + take, count - take, room - take
+                if room == 0:
+                    yield batch
+                    batch, room = [], most
+    if batch:
+        yield batch
