@@ -43,6 +43,7 @@ def byte_letters() -> dict[str, int]:
 
 
 BYTE_OF = byte_letters()
+LETTER_OF = {byte: letter for letter, byte in BYTE_OF.items()}
 
 
 @dataclass
@@ -55,12 +56,24 @@ class Tokens:
     @cached_property
     def size(self) -> int:
         """How many ids there are."""
-        return self.tokenizer.get_vocab_size(with_added_tokens=True)
+        return max([self.tokenizer.get_vocab_size(), *(id + 1 for id in self.special)])
+
+    @cached_property
+    def _known(self) -> set[str]:
+        return {letter for letter in BYTE_OF if self.tokenizer.token_to_id(letter) is not None}
 
     def encode(self, text: str) -> list[int]:
         """Ids of the text, nothing added. Lone surrogates, which are no text, become U+FFFD."""
         clean = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         return self.tokenizer.encode(clean, add_special_tokens=False).ids
+
+    def missing(self, text: str) -> list[str]:
+        """Characters with bytes that no token stands for, each once: `encode` leaves those bytes out."""
+        return [
+            letter
+            for letter in dict.fromkeys(text)
+            if any(LETTER_OF[byte] not in self._known for byte in letter.encode("utf-8", "replace"))
+        ]
 
     def decode(self, ids: list[int]) -> str:
         """The text of the ids, control tokens spelt out; bytes that are no UTF-8 become U+FFFD."""
@@ -71,7 +84,7 @@ class Tokens:
         return [self._piece(id) for id in ids]
 
     def _piece(self, id: int) -> bytes:
-        token = self.tokenizer.id_to_token(id) if 0 <= id < 2**32 else None
+        token = self.special.get(id) or (self.tokenizer.id_to_token(id) if 0 <= id < 2**32 else None)
         if token is None:
             raise BadTokenId(f"Token id {id} is not in the vocabulary; ids go from 0 to {self.size - 1}.")
         if id in self.special or any(letter not in BYTE_OF for letter in token):
@@ -87,16 +100,17 @@ def load_tokenizer(folder: Path | str) -> Tokens:
     if path.stat().st_size > MAX_TOKENIZER_BYTES:
         raise TokenizerBroken(f"tokenizer.json is larger than {MAX_TOKENIZER_BYTES} bytes; is it a tokenizer?")
     try:
-        text = path.read_text(encoding="utf-8")
-        spec = json.loads(text)
-        tokenizer = Tokenizer.from_str(text)
-        pre = json.dumps(spec.get("pre_tokenizer"))
+        spec = json.loads(path.read_bytes())
+        # Without added tokens and post-processor, typed text stays text and nothing is put around a prompt.
+        tokenizer = Tokenizer.from_str(json.dumps(spec | {"added_tokens": [], "post_processor": None}))
+        steps = json.dumps(spec["pre_tokenizer"])
+        special = {int(token["id"]): str(token["content"]) for token in spec.get("added_tokens") or []}
     except Exception as error:  # the library raises plain Exception for every fault of the file
         raise TokenizerBroken(f"tokenizer.json cannot be used: {quoted(str(error), 120)}; fetch it again.") from None
-    if '"ByteLevel"' not in pre:
+    if '"ByteLevel"' not in steps:
         raise TokenizerBroken("tokenizer.json is not byte-level BPE; only byte-level tokenizers are read.")
+    if '"add_prefix_space": true' in steps:
+        raise TokenizerBroken("tokenizer.json puts a space before each text (add_prefix_space); only false is read.")
     tokenizer.no_padding()
     tokenizer.no_truncation()
-    tokenizer.encode_special_tokens = True
-    added = {token["id"]: token["content"] for token in spec.get("added_tokens", [])}
-    return Tokens(tokenizer, added)
+    return Tokens(tokenizer, special)
