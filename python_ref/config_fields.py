@@ -22,8 +22,10 @@ class Fields:
         return UnsupportedConfig(self.prefix + name, self.raw.get(name, ABSENT), allowed)
 
     def integer(self, name: str, default: int | None = None, *, least: int = 1, most: int = LARGEST) -> int:
-        """A whole number from least to most. Refused: absent without a default, booleans, fractions."""
+        """A whole number from least to most; 4.0 is one, as in JSON. Refused: absent without a default, true, 4.5."""
         value = self.get(name, default)
+        if type(value) is float and value.is_integer():
+            value = int(value)
         if type(value) is not int or not least <= value <= most:
             raise self.refuse(name, f"a whole number from {least} to {most}")
         return value

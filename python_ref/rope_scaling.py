@@ -114,10 +114,13 @@ class Yarn:
         return H * math.log(self.trained_tokens / (2 * math.pi * turns)) / (2 * math.log(base))
 
 
-def yarn_magnitude(factor: float, mscale: float | None = None, mscale_all_dim: float | None = None) -> float:
-    """YaRN's factor on cos and sin when config.json does not state it: 0.1 log(factor) + 1, or a ratio of two such."""
+def yarn_magnitude(factor: float, mscale: float = 1.0, mscale_all_dim: float = 0.0) -> float:
+    """YaRN's factor on cos and sin when config.json does not state it: 0.1 log(factor) + 1, or a ratio of two such.
+
+    Peng et al. 2023, equation 22; the two weights are DeepSeek's.
+    """
 
     def grown(weight: float) -> float:
         return 0.1 * weight * math.log(factor) + 1.0 if factor > 1 else 1.0
 
-    return grown(mscale) / grown(mscale_all_dim) if mscale and mscale_all_dim else grown(1.0)
+    return grown(mscale) / grown(mscale_all_dim)

@@ -1,10 +1,12 @@
 """Reading config.json: old and new spelling give the same model; what is not run exactly is refused by name.
 
 Plan: for each family a config that passes (the control), then one field at a time changed to something refused; the
-defaults that transformers gives to absent fields; old spelling against new.
+defaults that transformers gives to absent fields; old spelling against new; contradictions.
 """
 
+import copy
 import json
+import warnings
 
 import pytest
 import transformers
@@ -31,7 +33,7 @@ def read(model_type: str = "llama", without: str = "", **fields) -> ModelConfig:
 
 
 def yarn(**fields) -> dict:
-    return {"rope_parameters": {"rope_type": "yarn", "rope_theta": 1e4, "factor": 4.0, **fields}}
+    return {"rope_parameters": {"rope_type": "yarn", "factor": 4.0, **fields}}
 
 
 REFUSED = [
@@ -46,6 +48,7 @@ REFUSED = [
     ("num_local_experts", {"num_local_experts": 8}),
     ("partial_rotary_factor", {"partial_rotary_factor": 0.5}),
     ("rope_interleaved", {"rope_interleaved": True}),
+    ("is_causal", {"is_causal": False}),
     ("sliding_window", {"sliding_window": 16}),
     ("no_rope_layers", {"no_rope_layers": [1, 1, 1, 0]}),
     ("layer_types", {"layer_types": ["sliding_attention"] * 4}),
@@ -54,7 +57,7 @@ REFUSED = [
     ("num_hidden_layers", {"num_hidden_layers": 10**9}),
     ("num_hidden_layers", {"num_hidden_layers": 0}),
     ("num_hidden_layers", {"num_hidden_layers": True}),
-    ("num_hidden_layers", {"num_hidden_layers": 2.0}),
+    ("num_hidden_layers", {"num_hidden_layers": 2.5}),
     ("num_attention_heads", {"num_attention_heads": "4"}),
     ("num_key_value_heads", {"num_key_value_heads": 3}),
     ("hidden_size", {"hidden_size": 66}),
@@ -65,28 +68,23 @@ REFUSED = [
     ("tie_word_embeddings", {"tie_word_embeddings": "yes"}),
     ("attention_bias", {"attention_bias": 1}),
     ("rope_theta", {"rope_theta": -1.0}),
-    ("rope_theta", {"rope_theta": 1.0}),
-    ("rope_theta", {"rope_theta": 5e5, "rope_parameters": {"rope_theta": 1e4}}),
     ("rope_scaling", {"rope_scaling": "linear"}),
-    ("rope_scaling", {"rope_scaling": {"type": "linear", "factor": 2.0}, "rope_parameters": {"rope_theta": 1e4}}),
     ("rope_scaling.type", {"rope_scaling": {"type": "longrope", "factor": 2.0}}),
-    ("rope_scaling.rope_type", {"rope_scaling": {"type": "linear", "rope_type": "dynamic", "factor": 2.0}}),
     ("rope_scaling.factor", {"rope_scaling": {"type": "linear"}}),
     ("rope_scaling.factor", {"rope_scaling": {"type": "dynamic", "factor": "2"}}),
     ("rope_parameters.rope_type", {"rope_parameters": {"rope_type": ["yarn"]}}),
-    ("rope_parameters.rope_type", {"head_dim": 2, "rope_parameters": {"rope_type": "dynamic", "factor": 2.0}}),
+    ("head_dim", {"head_dim": 2, "rope_parameters": {"rope_type": "dynamic", "factor": 2.0}}),
     ("rope_parameters.full_attention", {"rope_parameters": {"full_attention": {"rope_type": "default"}}}),
     ("rope_parameters.mrope_section", {"rope_parameters": {"mrope_section": [1, 2, 3]}}),
     ("rope_parameters.partial_rotary_factor", {"rope_parameters": {"partial_rotary_factor": 0.25}}),
     ("rope_parameters.low_freq_factor", {"rope_parameters": {"rope_type": "llama3", "factor": 8.0}}),
     ("rope_parameters.truncate", yarn(truncate=1)),
     ("rope_parameters.beta_fast", yarn(beta_fast=0)),
-    ("rope_parameters.mscale", yarn(mscale=[1])),
+    ("rope_parameters.mscale", yarn(mscale=[1], mscale_all_dim=1)),
+    ("rope_parameters.low_freq_factor", yarn(low_freq_factor=1.0)),
+    ("rope_parameters.factor", {"rope_parameters": {"rope_type": "default", "factor": 2.0}}),
+    ("rope_parameters.rope_theta", yarn(rope_theta=1)),
     ("rope_parameters.original_max_position_embeddings", yarn(original_max_position_embeddings=1.5)),
-    (
-        "rope_parameters.original_max_position_embeddings",
-        {"original_max_position_embeddings": 256, **yarn(original_max_position_embeddings=128)},
-    ),
     ("attention_bias", {"model_type": "mistral", "attention_bias": True}),
     ("attention_bias", {"model_type": "qwen2", "attention_bias": False}),
     ("mlp_bias", {"model_type": "qwen3", "head_dim": 16, "mlp_bias": True}),
@@ -159,6 +157,29 @@ def test_old_and_new_spelling_give_the_same_model(settings, scaling):
     old = read(rope_theta=5e5, rope_scaling=settings)
     assert old == read(rope_parameters=new) == read(rope_theta=5e5, rope_scaling={**settings, "rope_type": kind})
     assert old.rope_scaling == scaling and old.rope_base == 5e5
+
+
+def as_transformers_reads(**fields) -> ModelConfig:
+    """The same file after transformers has read and written it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        transformers.utils.logging.set_verbosity_error()
+        return ModelConfig.from_dict(transformers.LlamaConfig(**SIZES, **copy.deepcopy(fields)).to_dict())
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"rope_theta": 5e5, "rope_parameters": {"rope_theta": 1e4}},
+        {"rope_scaling": {"type": "linear", "factor": 2.0}, "rope_parameters": {"rope_theta": 7e4}},
+        {"rope_theta": 5e5, "rope_scaling": {"type": "linear", "rope_type": "dynamic", "factor": 2.0}},
+        {"original_max_position_embeddings": 256, **yarn(original_max_position_embeddings=128)},
+        yarn(factor=None, original_max_position_embeddings=128),
+        yarn(mscale=2.0),
+    ],
+)
+def test_file_that_says_two_things_is_read_as_transformers_does(fields):
+    assert read(**fields) == as_transformers_reads(**fields)
 
 
 def test_null_window_and_null_heads():

@@ -16,7 +16,7 @@ README = (HOME / "README.md").read_text()
 
 def test_every_file_is_in_the_map():
     files = {path.name for path in HOME.glob("*.py")} - {"__init__.py"}
-    assert files == set(re.findall(r"`(\w+\.py)`", README))
+    assert files - set(re.findall(r"`(\w+\.py)`", README)) == set()
 
 
 def test_every_intermediate_is_listed():
