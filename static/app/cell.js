@@ -2,6 +2,7 @@
 import { count, share, three } from "../lib/numbers.js";
 import { glyphs } from "./chips.js";
 import { byId, h } from "./dom.js";
+import { depthWords } from "./lens.js";
 import { rankPlot, rankStory } from "./rank_plot.js";
 import { barRows } from "./row_bars.js";
 import { chosenDepth, followed, glyphOf, position, store } from "./state.js";
@@ -15,10 +16,10 @@ export function mountCell() {
   const ranks = h("div", { class: "ranks", id: "ranks" });
   panel.append(about, list, targetField(), ranks);
 
-  store.on(["trace", "token", "depth", "lensGrown", "lens", "target", "shown", "next"], (state) => {
+  store.on(["trace", "token", "depth", "layer", "lensGrown", "lens", "target", "shown", "next"], (state) => {
     const [depth, place] = [chosenDepth(state), position(state)];
     const cell = state.trace && state.lens?.get(depth, place);
-    where.replaceChildren(state.trace ? (depth === 0 ? "Embedding" : `After layer ${depth}`) : "One layer's guess");
+    where.replaceChildren(state.trace ? depthWords(depth).replace(/^./, (c) => c.toUpperCase()) : "One layer's guess");
     if (state.trace) where.append(" at ", h("span", { class: "mono" }, ...glyphs(state.shown[place]?.glyph ?? "")));
     about.textContent = !state.trace ? "" : cell ? `ten best if the model stopped here; entropy ${three(cell.entropy)} nats` : "being computed";
     list.replaceChildren(...(cell ? barRows(cell.ids.map((id, i) => ({
@@ -70,7 +71,10 @@ function targetField() {
   };
   field.addEventListener("change", take);
   field.addEventListener("keydown", (event) => event.key === "Enter" && take());
-  store.on(["target", "tokens", "trace"], ({ target, tokens, trace }) => {
+  store.on(["target", "tokens", "trace", "next"], (state) => {
+    const { target, tokens, trace } = state;
+    const followedNow = followed(state);
+    field.placeholder = followedNow === null ? "" : glyphOf(followedNow);
     automatic.setAttribute("aria-pressed", String(target === null));
     const outside = target !== null && trace && target >= trace.shape.V;
     if (outside) note.textContent = `This model has no token ${count(target)}; following its first choice.`;

@@ -19,7 +19,7 @@ export function tokenWords(piece, i) {
   return `token ${i} · id ${count(piece.id)} · bytes ${hex(piece.bytes)} · ${text}`;
 }
 
-/** @returns {HTMLElement} keeps itself up to date */
+/** @returns {{element: HTMLElement, details: HTMLElement}} both keep themselves up to date; details: the selected token */
 export function tokenChips() {
   const strip = h("div", { class: "chips", id: "chips", role: "listbox", "aria-label": "Tokens of the prompt", "aria-orientation": "horizontal" });
   const details = h("p", { id: "token-details", class: "token-details" });
@@ -75,7 +75,7 @@ export function tokenChips() {
     select(goes);
   });
   store.on(["typed", "token", "promptError"], () => draw(true));
-  return h("div", { class: "chips-box" }, strip, pager, details);
+  return { element: h("div", { class: "chips-box" }, strip, pager), details };
 }
 
 /**

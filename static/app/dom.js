@@ -60,6 +60,17 @@ export function byId(id) {
 }
 
 /**
+ * Puts a panel's title and more into one line at its top.
+ * @param {HTMLElement} title
+ * @param {...HTMLElement} more
+ */
+export function panelTop(title, ...more) {
+  const line = h("div", { class: "panel-top" });
+  title.before(line);
+  line.append(title, ...more);
+}
+
+/**
  * Says something to screen readers without moving the focus.
  * @param {string} sentence
  */

@@ -2,7 +2,7 @@
 import { share, three } from "../lib/numbers.js";
 import { fitRegion, isWhole, reveal, wholeRegion, zoomAt } from "../lib/zoom.js";
 import { Arcs } from "./arcs.js";
-import { announce, byId, h } from "./dom.js";
+import { announce, byId, h, panelTop } from "./dom.js";
 import { headData, isExact } from "./head_data.js";
 import { headTools } from "./head_tools.js";
 import { HeadTable } from "./head_table.js";
@@ -16,6 +16,7 @@ import { chosenHead, position, select, store } from "./state.js";
 export class HeadPanel {
   constructor() {
     this.panel = byId("head");
+    this.tools = headTools({ zoom: (factor) => this.zoomCentre(factor), whole: () => store.set({ zoom: null }), data: () => this.data });
     this.heatmap = new Heatmap({
       choose: (cell) => this.choose(cell),
       point: (cell) => this.point(cell),
@@ -24,14 +25,13 @@ export class HeadPanel {
     });
     this.arcs = new Arcs((token) => select(token));
     this.table = new HeadTable((cell) => this.choose(cell));
-    this.bars = new RowBars((key) => this.choose({ row: position(store.state), col: key }));
+    this.bars = new RowBars(this.tools.lock, (key) => this.choose({ row: position(store.state), col: key }));
     this.overview = new Overview((region) => this.zoomTo(fitRegion(region, this.T)));
     this.readout = h("p", { id: "cell-readout", class: "readout" });
-    this.tools = headTools({ zoom: (factor) => this.zoomCentre(factor), whole: () => store.set({ zoom: null }), data: () => this.data });
     this.empty = h("p", { class: "empty dim", text: "No tokens, no attention: the heads wait for a prompt." });
     this.body = h("div", { class: "head-body picture" },
       h("div", { class: "views" }, this.heatmap.element, this.arcs.element, this.table.element), this.tools.legend, this.readout, this.overview.element, this.bars.element);
-    byId("head-title").replaceWith(h("div", { class: "panel-top" }, byId("head-title"), h("p", { id: "head-about" })));
+    panelTop(byId("head-title"), h("p", { id: "head-about" }), h("span", { class: "spacer" }), this.tools.zoom, this.tools.save);
     this.panel.append(this.tools.bar, this.empty, this.body);
     /** @type {import("./head_data.js").HeadData | null} */
     this.data = null;
@@ -97,7 +97,7 @@ export class HeadPanel {
     const { layer, head } = chosenHead(store.state);
     const shape = trace?.shape ?? store.state.entry?.shape;
     byId("head-title").textContent = `L${layer} H${head}`;
-    byId("head-about").textContent = shape ? `K/V group ${Math.floor(head / (shape.N / shape.K))} · queries down, keys across` : "";
+    byId("head-about").textContent = shape ? `K/V group ${Math.floor(head / (shape.N / shape.K))} of ${shape.K}` : "";
     this.empty.hidden = store.state.typed.length > 0 || !store.state.tokens || trace !== null;
     this.body.hidden = !trace;
     this.data = trace && engine ? headData(trace, engine.visible(layer), layer, head) : null;

@@ -22,11 +22,11 @@ export function headTools({ zoom, whole, data }) {
   for (const [value, { name }] of Object.entries(SCALES)) scale.append(h("option", { value, text: name }));
   const first = toggle("Without first token", false, (noFirst) => store.set({ noFirst }), { id: "no-first" });
   const lock = toggle("Lock row", true, (locked) => store.set({ lock: locked }), { id: "lock-row", title: "Bars stay with the selected row; off: they follow the pointer" });
-  const zoomGroup = h("div", { class: "segments zoom-tools", role: "group", "aria-label": "Zoom" },
+  const zoomGroup = h("div", { class: "segments small-tools", role: "group", "aria-label": "Zoom" },
     h("button", { type: "button", class: "toggle", text: "−", "aria-label": "Zoom out", onclick: () => zoom(1 / 1.5) }),
     h("button", { type: "button", class: "toggle", text: "+", "aria-label": "Zoom in", onclick: () => zoom(1.5) }),
     h("button", { type: "button", class: "toggle", text: "All", "aria-label": "Show all tokens", onclick: whole }));
-  const save = h("select", { id: "export", "aria-label": "Copy or export this head" }, h("option", { value: "", text: "Export" }),
+  const save = h("select", { id: "export", class: "small-tools", "aria-label": "Copy or export this head" }, h("option", { value: "", text: "Export" }),
     h("option", { value: "copy", text: "Copy as table" }), h("option", { value: "csv", text: "Save CSV" }), h("option", { value: "json", text: "Save JSON" }));
   save.addEventListener("change", () => {
     const head = data();
@@ -50,7 +50,7 @@ export function headTools({ zoom, whole, data }) {
     first.disabled = !possible;
     first.title = possible ? "Leaves key 0 out and lets each row sum to 1 again" : "Zoom in until every cell is shown (about 1,000 tokens) to renormalise rows";
   };
-  return { bar: h("div", { class: "head-tools" }, views, scale, first, lock, zoomGroup, save), legend, allowFirst };
+  return { bar: h("div", { class: "head-tools" }, views, scale, first), zoom: zoomGroup, save, lock, legend, allowFirst };
 }
 
 /** @param {HTMLElement} note */

@@ -32,7 +32,7 @@ export class Heatmap {
     }, this.canvas, this.marks);
     this.rows = h("div", { class: "axis-rows", "aria-hidden": "true" });
     this.cols = h("div", { class: "axis-cols", "aria-hidden": "true" });
-    this.element = h("div", { class: "heat" }, this.cols, this.rows, this.stage);
+    this.element = h("div", { class: "heat" }, h("p", { class: "heat-corner", "aria-hidden": "true" }, "keys →", h("br"), "queries ↓"), this.cols, this.rows, this.stage);
     /** @type {Picture | null} */
     this.picture = null;
     /** @type {import("./state.js").Piece[]} */

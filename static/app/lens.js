@@ -3,12 +3,15 @@
 import { cividis, inkOn } from "../lib/colours.js";
 import { share } from "../lib/numbers.js";
 import { glyphs } from "./chips.js";
-import { announce, byId, h } from "./dom.js";
+import { announce, byId, h, panelTop } from "./dom.js";
 import { LensData } from "./lens_data.js";
 import { chosenDepth, glyphOf, position, select, store } from "./state.js";
 
 const LABEL_PX = 32;
 const [NARROWEST, WIDEST] = [56, 88];
+
+/** @param {number} depth a row of the lens, 0..L */
+export const depthWords = (depth) => (depth === 0 ? "embedding" : `after ${depth} layer${depth === 1 ? "" : "s"}`);
 
 export class LensPanel {
   constructor() {
@@ -16,8 +19,8 @@ export class LensPanel {
     this.about = h("p");
     this.status = h("p", { class: "small dim", id: "lens-status" });
     this.grid = h("div", { class: "lens picture", id: "lens", role: "grid", "aria-label": "Logit lens: layers up the side, positions across", "aria-readonly": "true" });
-    this.legend = h("p", { class: "small dim", text: "Colour: probability of the token shown, 0 dark to 1 yellow. Row n: the final norm and unembedding read after n layers; emb: the embedding itself." });
-    byId("depth-title").replaceWith(h("div", { class: "panel-top" }, byId("depth-title"), this.about, h("span", { class: "spacer" }), this.status));
+    this.legend = h("p", { class: "small dim", text: "Colour: probability of the token shown, 0 dark to 1 yellow. Row n reads the residual stream after n layers; emb: the embedding itself." });
+    panelTop(byId("depth-title"), this.about, h("span", { class: "spacer" }), this.status);
     this.panel.append(this.grid, this.legend);
     /** @type {LensData | null} */
     this.data = null;
@@ -63,7 +66,7 @@ export class LensPanel {
     const width = `${LABEL_PX + this.T * this.cell}px`;
     const row = (/** @type {number | null} */ layer) => {
       const name = layer === null ? "" : layer === 0 ? "emb" : String(layer);
-      const label = h("div", { role: layer === null ? "columnheader" : "rowheader", class: "lens-label", text: name, "aria-label": layer === null ? "layer" : layer === 0 ? "embedding" : `after layer ${layer}` });
+      const label = h("div", { role: layer === null ? "columnheader" : "rowheader", class: "lens-label", text: name, "aria-label": layer === null ? "layers" : depthWords(layer) });
       const element = h("div", { role: "row", class: layer === null ? "lens-row names" : "lens-row", "data-layer": layer ?? "" }, label);
       element.style.width = width;
       return element;
@@ -120,7 +123,7 @@ export class LensPanel {
   /** @param {HTMLElement} cell @param {number} layer @param {number} place */
   #paint(cell, layer, place) {
     const found = this.data?.get(layer, place);
-    const where = `${layer === 0 ? "embedding" : `after layer ${layer}`}, position ${place} ${store.state.shown[place]?.glyph ?? ""}`;
+    const where = `${depthWords(layer)}, position ${place} ${store.state.shown[place]?.glyph ?? ""}`;
     cell.setAttribute("aria-label", found ? `${where}: ${glyphOf(found.ids[0])} ${share(Math.exp(found.logprobs[0]))}` : `${where}: being computed`);
     if (!found) return;
     const colour = cividis(Math.exp(found.logprobs[0]));
@@ -184,7 +187,7 @@ export class LensPanel {
       width = this.panel.clientWidth;
     }).observe(this.panel);
     store.on(["trace"], () => this.load());
-    store.on(["token", "depth", "trace"], () => {
+    store.on(["token", "depth", "layer", "trace"], () => {
       if (!store.state.trace) return;
       this.#reveal();
       this.fill();
@@ -197,7 +200,7 @@ export class LensPanel {
   #choose(layer, place) {
     const { L } = /** @type {import("./state.js").Trace} */ (store.state.trace).shape;
     const depth = Math.max(0, Math.min(L, layer));
-    store.set({ depth: depth === L ? null : depth });
+    store.set({ depth });
     select(Math.max(0, Math.min(this.T - 1, place)));
   }
 

@@ -65,6 +65,9 @@ export class LensData {
     const { position, depth, from, to } = this.wish;
     const layers = [depth, ...Array.from({ length: this.trace.shape.L + 1 }, (_, i) => this.trace.shape.L - i)];
     for (const layer of layers) if (!this.get(layer, position)) return { layer, row0: position, rows: 1 };
+    if (this.trace.lensOrder === "columns") {
+      for (let place = to - 1; place >= from; place -= 1) for (const layer of layers) if (!this.get(layer, place)) return { layer, row0: place, rows: 1 };
+    }
     for (const layer of layers) {
       const missing = this.#missing(layer, from, to);
       if (missing) return { layer, row0: missing[0], rows: missing[1] };

@@ -2,13 +2,13 @@
 import { CIVIDIS_PIXELS, packed, parseRgb } from "../lib/colours.js";
 
 /**
- * The colours that follow the theme, as numbers. The canvas's own CSS carries them: background-color is the masked grey,
+ * The colours that follow the theme, as numbers. The canvas's own CSS carries them: outline-color is the masked grey,
  * color the accent.
  * @param {HTMLCanvasElement} canvas
  */
 export function themeColours(canvas) {
   const style = getComputedStyle(canvas);
-  return { mask: parseRgb(style.backgroundColor), accent: style.color, ground: style.borderTopColor };
+  return { mask: parseRgb(style.outlineColor), accent: style.color, ground: style.borderTopColor };
 }
 
 /** @type {HTMLCanvasElement | null} */

@@ -36,7 +36,7 @@ export function exposePlayground(ready) {
   const playground = {
     /** Resolves when an adapter was found (or the server stands in) and the default model is loaded. */
     ready,
-    async load(/** @type {string} id of a model of the menu */ id) {
+    load: async (/** @type {string} */ id) => {
       await ready.catch(() => {});
       if (store.state.entry?.id === id && store.state.engine) return;
       await chooseModel(String(id));
@@ -45,6 +45,7 @@ export function exposePlayground(ready) {
     async trace(prompt) {
       const { engine, tokens, entry } = await loaded();
       if (typeof prompt === "string" && !tokens) throw new Error("This model has no tokenizer; give {ids: [...]} instead of text.");
+      /** @type {number[]} */
       const ids = typeof prompt === "string" ? tokens.encode(prompt) : Array.from(prompt?.ids ?? []);
       if (ids.length === 0) throw new RangeError("The prompt has no tokens; give some text or {ids: [...]}.");
       if (ids.length > entry.max_tokens) throw new RangeError(`The prompt has ${ids.length} tokens; ${entry.name} takes at most ${entry.max_tokens}.`);

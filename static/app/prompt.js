@@ -29,8 +29,9 @@ export function mountPrompt() {
   }
   const clear = h("button", { type: "button", class: "quiet", text: "Clear", onclick: () => (setPrompt("", { now: true }), box.focus()) });
   examples.append(clear);
-  const meta = h("div", { class: "prompt-meta" }, counter, progressLine(), h("span", { class: "spacer" }), examples);
-  byId("prompt-body").append(error, tokenChips(), meta);
+  const chips = tokenChips();
+  const meta = h("div", { class: "prompt-meta" }, counter, chips.details, progressLine(), h("span", { class: "spacer" }), examples);
+  byId("prompt-body").append(error, chips.element, meta);
 
   box.addEventListener("input", () => setPrompt(box.value.toWellFormed()));
   store.on(["prompt"], ({ prompt }) => {

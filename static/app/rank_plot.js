@@ -43,7 +43,7 @@ export function rankStory(ranks, name) {
   let firstSince = ranks.length;
   while (firstSince > 0 && ranks[firstSince - 1] === 0) firstSince -= 1;
   const far = ranks.findLastIndex((rank) => rank >= 100);
-  const start = far > 0 ? `${name} is beyond rank 100 until layer ${far}` : `${name} starts at rank ${count(ranks[0] + 1)}`;
+  const start = far > 0 ? `${name} is beyond rank 100 up to ${far} of ${last} layers` : `${name} starts at rank ${count(ranks[0] + 1)}`;
   if (firstSince > last) return `${start} and ends at rank ${count(ranks[last] + 1)}.`;
-  return firstSince === 0 ? `${name} is first at every layer.` : `${start} and first from layer ${firstSince}.`;
+  return firstSince === 0 ? `${name} is first at every depth.` : `${start} and is first from ${firstSince} on.`;
 }

@@ -26,12 +26,15 @@ export function barRows(rows) {
 }
 
 export class RowBars {
-  /** @param {(key: number) => void} choose */
-  constructor(choose) {
+  /**
+   * @param {HTMLElement} lock the switch that keeps the bars with the selected row
+   * @param {(key: number) => void} choose
+   */
+  constructor(lock, choose) {
     this.choose = choose;
     this.title = h("h3", { id: "row-title" });
     this.list = h("ol", { class: "bars two-columns", "aria-labelledby": "row-title" });
-    this.element = h("div", { class: "row-bars", id: "row-bars" }, this.title, this.list);
+    this.element = h("div", { class: "row-bars", id: "row-bars" }, h("div", { class: "row" }, this.title, h("span", { class: "spacer" }), lock), this.list);
   }
 
   /**

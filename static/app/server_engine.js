@@ -95,6 +95,10 @@ class ServerTrace {
     this.rows = new Map([[ids.length - 1, Promise.resolve(logits)]]);
     /** @type {Map<number, Promise<Float32Array>>} position -> [(L+1) * V] */
     this.columns = new Map();
+    /** @type {Map<number, Promise<{best: {id: number, logprob: number}[], entropy: number, lse: number}[]>>} */
+    this.summaries = new Map();
+    /** The oracle answers by position, so the lens is best filled column by column. */
+    this.lensOrder = /** @type {const} */ ("columns");
   }
 
   /** @param {string[]} include @param {{layers?: number[], positions?: number[]}} [options] */
@@ -144,13 +148,35 @@ class ServerTrace {
     return { ids: Int32Array.from(lens_ids.data), logprobs: lens_logprobs.data };
   }
 
-  /** Logits at every depth of one position; the last few are kept. @param {number} position */
+  /** Logits at every depth of one position, [(L+1) * V]; the last few are kept. @param {number} position */
   #column(position) {
     if (!this.columns.has(position)) {
       if (this.columns.size >= 4) this.columns.delete(/** @type {number} */ (this.columns.keys().next().value));
-      this.columns.set(position, this.#ask(["lens_logits"], { positions: [position] }).then(({ lens_logits }) => lens_logits.data));
+      const answer = this.#ask(["lens_logits"], { positions: [position] }).then(({ lens_logits }) => lens_logits.data);
+      answer.catch(() => this.columns.delete(position));
+      this.columns.set(position, answer);
     }
     return /** @type {Promise<Float32Array>} */ (this.columns.get(position));
+  }
+
+  /** @param {number} position @param {number} layer 0..L */
+  async #depth(position, layer) {
+    const { V } = this.shape;
+    return (await this.#column(position)).subarray(layer * V, (layer + 1) * V);
+  }
+
+  /** What the lens shows of one column; small, so it is kept for good. @param {number} position */
+  #summary(position) {
+    const known = this.summaries.get(position);
+    if (known) return known;
+    const layers = Array.from({ length: this.shape.L + 1 }, async (_, layer) => {
+      const logits = await this.#depth(position, layer);
+      return { best: topTokens(logits, 10), entropy: entropy(logits), lse: logSumExp(logits) };
+    });
+    const summary = Promise.all(layers);
+    summary.catch(() => this.summaries.delete(position));
+    this.summaries.set(position, summary);
+    return summary;
   }
 
   /**
@@ -158,29 +184,19 @@ class ServerTrace {
    * @param {number} target
    */
   async ranks(position, target) {
-    const { L, V } = this.shape;
-    const all = await this.#column(position);
-    return Array.from({ length: L + 1 }, (_, layer) => rankOf(all.subarray(layer * V, (layer + 1) * V), target));
+    return Promise.all(Array.from({ length: this.shape.L + 1 }, async (_, layer) => rankOf(await this.#depth(position, layer), target)));
   }
 
   /** @param {{layer: number, row0: number, rows: number, target?: number}} request */
   async lensRows({ layer, row0, rows, target }) {
-    const { V } = this.shape;
-    /** @type {{ids: number[], logprobs: number[], entropy: number[], lse: number[], targetLogprob: number[], targetRank: number[]}} */
-    const found = { ids: [], logprobs: [], entropy: [], lse: [], targetLogprob: [], targetRank: [] };
-    for (let position = row0; position < row0 + rows; position += 1) {
-      const logits = (await this.#column(position)).subarray(layer * V, (layer + 1) * V);
-      for (const { id, logprob } of topTokens(logits, 10)) {
-        found.ids.push(id);
-        found.logprobs.push(logprob);
-      }
-      found.entropy.push(entropy(logits));
-      found.lse.push(logSumExp(logits));
-      if (target === undefined) continue;
-      found.targetLogprob.push(logits[target] - found.lse[found.lse.length - 1]);
-      found.targetRank.push(rankOf(logits, target));
-    }
-    return found;
+    const positions = Array.from({ length: rows }, (_, i) => row0 + i);
+    const found = await Promise.all(positions.map(async (position) => (await this.#summary(position))[layer]));
+    const targets = target === undefined ? [] : await Promise.all(positions.map((position) => this.#depth(position, layer)));
+    return {
+      ids: found.flatMap(({ best }) => best.map(({ id }) => id)), logprobs: found.flatMap(({ best }) => best.map(({ logprob }) => logprob)),
+      entropy: found.map((row) => row.entropy), lse: found.map(({ lse }) => lse),
+      targetLogprob: targets.map((logits, i) => logits[target ?? 0] - found[i].lse), targetRank: targets.map((logits) => rankOf(logits, target ?? 0)),
+    };
   }
 
   /** @param {string} name @param {number} [layer] */

@@ -31,6 +31,7 @@ import { Store } from "./store.js";
  * @property {(position: number) => Promise<Float32Array>} logits
  * @property {(request: {layer: number, row0: number, rows: number, target?: number}) => Promise<LensRows>} lensRows
  * @property {() => Promise<{ids: Uint32Array | Int32Array, logprobs: Float32Array}>} lens
+ * @property {"rows" | "columns"} [lensOrder] how the lens is filled fastest; rows when absent
  * @property {(position: number, target: number) => Promise<ArrayLike<number>>} ranks
  * @property {(name: string, layer?: number) => Promise<Float32Array>} read
  * @property {() => void} destroy
@@ -117,12 +118,11 @@ export function chosenHead(state) {
 const DEFAULT_HEADS = { "smollm2-135m": [24, 4] };
 
 /**
- * The selected lens row, 0..L; the last without a choice.
+ * The selected lens row, 0..L; without a choice the one after the layer of the chosen head.
  * @param {State} state
  */
 export function chosenDepth(state) {
-  const deepest = state.trace?.shape.L ?? 0;
-  return Math.min(state.depth ?? deepest, deepest);
+  return Math.min(state.depth ?? chosenHead(state).layer + 1, state.trace?.shape.L ?? 0);
 }
 
 /**

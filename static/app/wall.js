@@ -3,7 +3,7 @@
 import { plural } from "../lib/numbers.js";
 import { maskPixels, toShade } from "../lib/pattern.js";
 import { wholeRegion } from "../lib/zoom.js";
-import { byId, h, sizeCanvas } from "./dom.js";
+import { byId, h, panelTop, sizeCanvas } from "./dom.js";
 import { paintMatrix, themeColours } from "./paint.js";
 import { chosenHead, store } from "./state.js";
 import { cellOfKey, gridRows, headNames, measure, placeOf } from "./wall_grid.js";
@@ -19,7 +19,7 @@ export class Wall {
     this.grid = h("div", { class: "wall-grid", role: "grid", "aria-label": "Attention heads, layers down, heads across", "aria-readonly": "true" });
     this.box = h("div", { class: "wall-box picture" }, this.canvas, this.names, this.grid);
     this.readout = h("p", { class: "small dim wall-readout", id: "wall-readout" });
-    byId("wall-title").replaceWith(h("div", { class: "panel-top" }, byId("wall-title"), this.about));
+    panelTop(byId("wall-title"), this.about);
     this.panel.append(h("div", { class: "wall-scroll" }, this.box), this.readout);
     /** @type {Map<number, {data: Float32Array, out: number}>} thumbnails of each layer, N * out * out weights */
     this.layers = new Map();

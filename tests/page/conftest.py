@@ -1,0 +1,58 @@
+"""One Chromium and one server per model for the whole folder; a fresh context per test."""
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Playwright, sync_playwright
+
+from tests.page.harness import SWIFTSHADER, Server, Watched, launch, running_server, watch
+from tests.page.small import make_small_model
+
+WIDE = {"width": 1440, "height": 900}
+
+
+def _port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+@pytest.fixture(scope="session")
+def playwright() -> Iterator[Playwright]:
+    with sync_playwright() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def browser(playwright: Playwright, chromium: str) -> Iterator[Browser]:
+    """Chromium with WebGPU on its software adapter."""
+    browser = launch(playwright, chromium, *SWIFTSHADER)
+    yield browser
+    browser.close()
+
+
+@pytest.fixture(scope="session")
+def small_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_small_model(tmp_path_factory.mktemp("models") / "small")
+
+
+@pytest.fixture(scope="session")
+def small_server(small_model: Path) -> Iterator[Server]:
+    with running_server(small_model, _port()) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def large_server(smollm2: Path) -> Iterator[Server]:
+    with running_server("smollm2-135m", _port()) as server:
+        yield server
+
+
+@pytest.fixture
+def watched(browser: Browser) -> Iterator[Watched]:
+    """A page in a fresh context, 1440 x 900, light."""
+    context = browser.new_context(viewport=WIDE, color_scheme="light")
+    yield watch(context)
+    context.close()

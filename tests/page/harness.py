@@ -1,0 +1,147 @@
+"""What the page's tests stand on: the real server as a subprocess, a real Chromium, a page that reports what went wrong.
+
+Every wait is for a condition that the page itself shows (text, an attribute), never for a time.
+"""
+
+import os
+import subprocess
+import sys
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from playwright.sync_api import Browser, BrowserContext, Page, Playwright
+
+ROOT = Path(__file__).resolve().parents[2]
+QUIET = [
+    *("--headless=new", "--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-sync", "--disable-gpu-watchdog"),
+]
+SWIFTSHADER = ["--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"]
+SMALL_MS = 60_000
+"""The small model on a software GPU takes a second; a busy machine gets a minute."""
+LARGE_MS = 420_000
+"""SmolLM2-135M on a software GPU: download, hash, upload and a prompt, on two busy cores."""
+
+
+@dataclass
+class Server:
+    """A running server; `log` grows with what it prints."""
+
+    port: int
+    process: subprocess.Popen
+    log: list[str] = field(default_factory=list)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/"
+
+
+@contextmanager
+def running_server(model: str | Path, port: int, **environment: str) -> Iterator[Server]:
+    """`playground serve` on this port until the block ends."""
+    command = [sys.executable, "-m", "server.cli", "serve", "--port", str(port), "--model", str(model)]
+    process = subprocess.Popen(
+        command, cwd=ROOT, env={**os.environ, **environment}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    server = Server(port, process)
+    listening = threading.Event()
+    reader = threading.Thread(target=_read_log, args=(process, server.log, listening), daemon=True)
+    reader.start()
+    try:
+        assert listening.wait(60), "".join(server.log)
+        with urllib.request.urlopen(server.url + "healthz", timeout=30) as answer:
+            assert answer.status == 200
+        yield server
+    finally:
+        process.terminate()
+        process.wait(30)
+        reader.join(10)
+        process.stdout.close()
+
+
+def _read_log(process: subprocess.Popen, log: list[str], listening: threading.Event) -> None:
+    for line in process.stdout:
+        log.append(line)
+        if "http://" in line:
+            listening.set()
+    listening.set()
+
+
+def launch(playwright: Playwright, chromium: str, *flags: str) -> Browser:
+    """Chromium without anything that talks to the outside."""
+    return playwright.chromium.launch(executable_path=chromium, args=[*QUIET, *flags], timeout=60_000)
+
+
+@dataclass
+class Watched:
+    """A page and everything about it that ought not to happen."""
+
+    page: Page
+    context: BrowserContext
+    requests: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    def open(self, url: str, ready: bool = True, timeout_ms: int = SMALL_MS) -> Page:
+        """Go there; ready: wait until wall and prediction are drawn."""
+        self.page.goto(url)
+        if ready:
+            wait_picture(self.page, timeout_ms)
+        return self.page
+
+    def assert_clean(self, url: str) -> None:
+        """No exception, console error, policy violation or dialog, and no request to another origin."""
+        assert not self.problems, self.problems
+        foreign = [address for address in self.requests if not address.startswith((url, "blob:" + url, "data:"))]
+        assert not foreign, foreign
+
+
+def watch(context: BrowserContext, allowed: tuple[str, ...] = ()) -> Watched:
+    """A new page whose mistakes are collected. allowed: parts of console messages that the test provokes on purpose."""
+    page = context.new_page()
+    watched = Watched(page, context)
+
+    def note(kind: str, text: str) -> None:
+        if not any(part in text for part in allowed):
+            watched.problems.append(f"{kind}: {text}")
+
+    page.on("pageerror", lambda error: note("exception", str(error)))
+    page.on("console", lambda message: message.type == "error" and note("console", message.text))
+    page.on("request", lambda request: watched.requests.append(request.url))
+    page.on("dialog", lambda dialog: (note("dialog", dialog.message), dialog.dismiss()))
+    page.add_init_script(
+        "document.addEventListener('securitypolicyviolation', (e) => console.error('CSP ' + e.violatedDirective + ' ' + e.blockedURI))"
+    )
+    return watched
+
+
+def wait_picture(page: Page, timeout_ms: int = SMALL_MS) -> None:
+    """Until every layer of the wall is drawn, the prediction is there and nothing is stale."""
+    page.wait_for_function(
+        """() => {
+          const wall = document.querySelector('#wall');
+          const layers = document.querySelectorAll('#wall [role=row]').length;
+          return layers > 0 && wall.dataset.drawn === String(layers)
+            && document.querySelectorAll('#next-bars li').length > 0 && !document.querySelector('.stale');
+        }""",
+        timeout=timeout_ms,
+    )
+
+
+def wait_lens(page: Page, timeout_ms: int = SMALL_MS) -> None:
+    """Until every visible cell of the lens is filled."""
+    page.wait_for_selector("#depth[data-done=true]", timeout=timeout_ms)
+
+
+def type_prompt(page: Page, text: str) -> None:
+    """Replace the prompt."""
+    page.locator("#prompt-text").fill(text)
+
+
+def chip_count(page: Page) -> int:
+    """Tokens of what stands in the prompt box, as the chips say."""
+    return int(page.locator("#chips").get_attribute("data-count"))

@@ -1,0 +1,140 @@
+"""Keyboard, screen readers, widths, colours: nothing needs a mouse, a wide screen or light.
+
+Plan: a keyboard-only walk from the prompt to one cell of one head and one lens cell; axe finds nothing serious in any view
+in either theme; no width scrolls sideways; the theme survives a reload.
+"""
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tests.page.harness import ROOT, Server, Watched, wait_lens, wait_picture, watch
+
+pytestmark = pytest.mark.chromium
+
+AXE = ROOT / "static" / "node_modules" / "axe-core" / "axe.min.js"
+LINK = "#p=the%20cat%20sat"
+
+
+def tab_to(page: Page, inside: str, most: int = 40) -> None:
+    """Press Tab until the focus is inside this element."""
+    for _ in range(most):
+        page.keyboard.press("Tab")
+        if page.evaluate(f"document.querySelector('{inside}').contains(document.activeElement)"):
+            return
+    raise AssertionError(f"Tab never reached {inside}")
+
+
+def test_keyboard_walk_from_prompt_to_cell_to_lens(watched: Watched, small_server: Server):
+    page = watched.open(small_server.url + LINK)
+    wait_lens(page)
+    tab_to(page, "#prompt-text")
+    page.keyboard.press("Control+A")
+    page.keyboard.type("on the mat")
+    page.wait_for_function("document.querySelector('#chips').dataset.count == 8")
+    wait_picture(page)
+    tab_to(page, "#chips")
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_function("document.querySelector('#row-title').textContent.startsWith('Query 6 ')")
+    tab_to(page, ".wall-grid")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "L1 H1, K/V group 0"
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#head[data-head='L1 H1']")
+    tab_to(page, "#heatmap")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("/^query 5 .*, key 2 .*: weight /.test(document.querySelector('#cell-readout').textContent)")
+    page.wait_for_function("document.querySelector('#announce').textContent === document.querySelector('#cell-readout').textContent")
+    tab_to(page, "#lens")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_function("document.activeElement.id === 'lens-3-4'")
+    page.wait_for_function("document.querySelector('#cell-title').textContent.startsWith('After 3 layers at')")
+    tab_to(page, "#next")
+    watched.assert_clean(small_server.url)
+
+
+VIEWS = {
+    "heatmap": "",
+    "arcs": "&v=arcs",
+    "table": "&v=table",
+    "zoomed": "&z=0,8,0,8",
+    "empty": None,
+    "menu": "menu",
+    "help": "help",
+    "verify": "verify",
+}
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing_serious(browser: Browser, small_server: Server, theme: str):
+    context = browser.new_context(viewport={"width": 1440, "height": 900}, color_scheme=theme, reduced_motion="reduce")
+    watched = watch(context)
+    for name, extra in VIEWS.items():
+        page = watched.page
+        page.goto("about:blank")
+        if extra is None:
+            page.goto(small_server.url + "#p=")
+            page.wait_for_selector("#head .empty:visible")
+        else:
+            watched.open(small_server.url + LINK + (extra if extra.startswith("&") else ""))
+            wait_lens(page)
+        if name == "menu":
+            page.locator("#model-button").click()
+            page.wait_for_selector("#model-panel li")
+        if name in ("help", "verify"):
+            page.locator("#help" if name == "help" else "#proof-badge").click()
+            page.wait_for_selector("dialog[open]")
+        page.evaluate(AXE.read_text("utf-8"))
+        found = page.evaluate("axe.run(document, {resultTypes: ['violations']}).then((r) => r.violations)")
+        serious = [
+            (violation["id"], [node["html"][:160] for node in violation["nodes"][:3]], violation["nodes"][0]["failureSummary"][:300])
+            for violation in found
+            if violation["impact"] in ("serious", "critical")
+        ]
+        assert not serious, (name, serious)
+    context.close()
+
+
+@pytest.mark.parametrize("width", [320, 360, 768, 1024, 1280, 1440, 1920])
+def test_no_width_scrolls_sideways(browser: Browser, small_server: Server, width: int):
+    context = browser.new_context(viewport={"width": width, "height": 800})
+    watched = watch(context)
+    page = watched.open(small_server.url)
+    for view in ("heatmap", "table", "arcs"):
+        page.locator(f"[data-view={view}]").click()
+        page.wait_for_function(f"document.querySelector('[data-view={view}]').ariaPressed === 'true'")
+        wait_picture(page)
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, view
+    order = page.evaluate("[...document.querySelectorAll('main > section')].map((s) => s.id)")
+    assert order == ["prompt", "wall", "head", "depth", "cell", "next"]
+    if width < 860:
+        tops = page.evaluate("[...document.querySelectorAll('main > section')].map((s) => s.getBoundingClientRect().top)")
+        assert tops == sorted(tops)
+    context.close()
+
+
+def test_theme_is_kept(watched: Watched, small_server: Server):
+    page = watched.open(small_server.url, ready=False)
+    page.locator("#theme").click()
+    page.locator("#theme").click()
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    page.reload()
+    assert page.locator("#theme").text_content() == "Dark"
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+def test_first_paint_does_not_wait_for_weights(watched: Watched, small_server: Server):
+    """With the weights held back, the page already has its prompt, its chips and the names of all heads."""
+    held = []
+    watched.page.route("**/model.safetensors", held.append)
+    page = watched.open(small_server.url, ready=False)
+    page.wait_for_selector(".chip")
+    page.wait_for_selector("#head-3-3", state="attached")
+    assert page.locator("#next-bars li").count() == 0
+    page.wait_for_function("document.querySelector('.progress-line:not([hidden])')")
+    for route in held:
+        route.continue_()
+    wait_picture(page)

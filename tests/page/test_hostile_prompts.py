@@ -1,0 +1,55 @@
+"""Every prompt of tests/prompts.json, given by a link as a stranger would: as many labels as tokens, the text comes back,
+nothing in it is executed, and a prompt that is too long is refused with the limit named.
+"""
+
+import json
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from tests.page.harness import SMALL_MS, Server, Watched, wait_picture
+from tests.page.small import MAX_TOKENS
+from weights.tokens import load_tokenizer
+
+pytestmark = pytest.mark.chromium
+
+PROMPTS = json.loads((Path(__file__).parents[1] / "prompts.json").read_text("utf-8"))
+
+
+def text_of(prompt: dict) -> str:
+    if "repeat" in prompt:
+        piece, times = prompt["repeat"]
+        return piece * times
+    return prompt["text"]
+
+
+def test_every_prompt_is_shown_truthfully(watched: Watched, small_server: Server, small_model: Path):
+    tokens = load_tokenizer(small_model)
+    page = watched.open(small_server.url)
+    for prompt in PROMPTS:
+        text = text_of(prompt)
+        expected = len(tokens.encode(text))
+        page.evaluate("(hash) => { location.hash = hash }", "p=" + quote(text, safe=""))
+        page.wait_for_function(f"document.querySelector('#chips').dataset.count == '{expected}'", timeout=SMALL_MS)
+        if expected > MAX_TOKENS:
+            page.wait_for_selector("#prompt-error:visible")
+            assert f"at most {MAX_TOKENS}" in page.locator("#prompt-error").text_content(), prompt["id"]
+            continue
+        assert page.locator(".chip").count() == expected, prompt["id"]
+        if expected == 0:
+            page.wait_for_selector("#head .empty:visible")
+            continue
+        wait_picture(page)
+        page.wait_for_selector(f"#lens[aria-colcount='{expected + 1}']", state="attached")
+        again = page.evaluate(
+            """async (text) => {
+              const trace = await playground.trace(text);
+              const bytes = trace.tokens.flatMap((token) => Array.from(token.bytes));
+              return [new TextDecoder('utf-8', {ignoreBOM: true}).decode(new Uint8Array(bytes)), trace.ids];
+            }""",
+            text,
+        )
+        assert again == [text, tokens.encode(text)], prompt["id"]
+    assert page.evaluate("document.querySelectorAll('img, main b').length") == 0
+    watched.assert_clean(small_server.url)

@@ -1,0 +1,66 @@
+"""The address restores exactly this view; a hostile address gives the defaults and a sentence."""
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.page.harness import Server, Watched, wait_lens, wait_picture
+
+pytestmark = pytest.mark.chromium
+
+VIEW = """() => ({
+  prompt: document.querySelector('#prompt-text').value, head: document.querySelector('#head').dataset.head,
+  token: document.querySelector('.chip[aria-selected=true]').dataset.token, scale: document.querySelector('#scale').value,
+  readout: document.querySelector('#cell-readout').textContent, noFirst: document.querySelector('#no-first').ariaPressed,
+  view: document.querySelector('.segments [aria-pressed=true]').dataset.view, cell: document.querySelector('#cell-title').textContent,
+  rank: document.querySelector('#ranks h3')?.textContent, zoom: document.querySelector('.overview p').textContent,
+})"""
+
+
+def test_link_restores_the_whole_view(watched: Watched, small_server: Server):
+    page = watched.open(small_server.url + "#p=the%20cat%20sat%20on%20the%20mat")
+    page.locator("#head-3-1").click()
+    page.locator("#scale").select_option("sqrt")
+    page.locator("#no-first").click()
+    page.locator(".chip[data-token='8']").click()
+    page.locator("#row-bars .bar").nth(1).click()
+    wait_lens(page)
+    page.locator("#lens-2-8").click()
+    page.locator("#next-bars .bar").nth(3).click()
+    page.get_by_role("button", name="Zoom in").click()
+    page.wait_for_selector(".overview:visible")
+    page.wait_for_function("document.querySelector('#ranks h3')")
+    page.wait_for_function("location.hash.includes('z=') && location.hash.includes('g=') && location.hash.includes('d=2')")
+    before = page.evaluate(VIEW)
+    second = watched.context.new_page()
+    second.goto(page.url)
+    wait_picture(second)
+    second.wait_for_function(f"JSON.stringify(({VIEW})()) === {page.evaluate('(v) => JSON.stringify(JSON.stringify(v))', before)}")
+    watched.assert_clean(small_server.url)
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        "l=-1&h=1e9&t=abc&z=1,2,3&v=evil&s=%00&k=%E0%A4%A",
+        "m=../../etc/passwd&p=ok",
+        "p=%ED%A0%80&&&=&==&nonsense=1",
+        "l=999&h=999&t=999&d=999&g=999999&z=900,5,900,5",
+        "p=" + "%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E",
+    ],
+)
+def test_hostile_link_gives_a_usable_view(watched: Watched, small_server: Server, link: str):
+    page = watched.open(small_server.url + "#" + link)
+    assert page.locator("#head").get_attribute("data-head") is not None
+    if not link.startswith("p=%3C"):
+        page.wait_for_selector("#notice-link")
+    watched.assert_clean(small_server.url)
+
+
+def test_share_copies_the_address(watched: Watched, small_server: Server):
+    watched.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=small_server.url)
+    page: Page = watched.open(small_server.url + "#p=ab")
+    page.locator("#head-1-2").click()
+    page.locator("#share").click()
+    page.wait_for_selector("#share:has-text('Link copied')")
+    assert page.evaluate("navigator.clipboard.readText()") == page.url
+    assert "l=1&h=2" in page.url

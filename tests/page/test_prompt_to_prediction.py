@@ -1,0 +1,188 @@
+"""The main path on the small model: prompt -> chips -> wall -> one head -> lens -> prediction, with the oracle's numbers.
+
+Plan: every head has a cell and a name; the page's numbers are the oracle's; selecting a token selects it everywhere; the
+newest prompt wins; empty and too long prompts are deliberate states; generation obeys its settings.
+"""
+
+import json
+import urllib.request
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page
+from safetensors.numpy import load
+
+from tests.page.harness import Server, Watched, chip_count, type_prompt, wait_lens, wait_picture
+from tests.page.small import MAX_TOKENS, SIZES
+from tests.tolerances import PAGE_LOGITS, PAGE_PATTERN
+from weights.tokens import load_tokenizer
+
+pytestmark = pytest.mark.chromium
+
+TEXT = "the cat sat on the mat"
+
+
+@pytest.fixture
+def page(watched: Watched, small_server: Server) -> Page:
+    yield watched.open(small_server.url)
+    watched.assert_clean(small_server.url)
+
+
+def oracle(server: Server, ids: list[int], **question) -> dict[str, np.ndarray]:
+    """Tensors of the oracle API."""
+    body = json.dumps({"model": "small", "ids": ids, **question}).encode()
+    request = urllib.request.Request(
+        server.url + "api/oracle/trace", data=body, headers={"Content-Type": "application/json"}
+    )
+    with urllib.request.urlopen(request, timeout=120) as answer:
+        return load(answer.read())
+
+
+def test_wall_shows_every_head_with_its_name(page: Page):
+    cells = page.get_by_role("grid", name="Attention heads").get_by_role("gridcell")
+    assert cells.count() == SIZES["L"] * SIZES["N"]
+    assert cells.nth(5).get_attribute("aria-label") == "L1 H1, K/V group 0"
+    assert page.locator("#next-bars li").count() == 10
+
+
+def test_trace_agrees_with_the_oracle(page: Page, small_server: Server, small_model):
+    found = page.evaluate(
+        """async (text) => {
+          await playground.ready;
+          const trace = await playground.trace(text);
+          const lens = await trace.lens();
+          const patterns = [];
+          for (let l = 0; l < trace.shape.L; l++) for (let n = 0; n < trace.shape.N; n++) patterns.push(Array.from(await trace.pattern(l, n)));
+          return {ids: trace.tokens.map((t) => t.id), shape: trace.shape, patterns, logits: Array.from(await trace.logits(trace.shape.T - 1)),
+                  lens: Array.from(lens.logprobs)};
+        }""",
+        TEXT,
+    )
+    ids = found["ids"]
+    assert ids == load_tokenizer(small_model).encode(TEXT)
+    T = len(ids)
+    assert {name: found["shape"][name] for name in "LNKTHD"} == {**{n: SIZES[n] for n in "LNKHD"}, "T": T}
+    truth = oracle(small_server, ids, include=["pattern", "logits", "lens_logprobs"], positions=[T - 1])
+    ours = np.array(found["patterns"]).reshape(SIZES["L"], SIZES["N"], T, T)
+    assert np.abs(ours - truth["pattern"]).max() < PAGE_PATTERN
+    assert np.abs(ours.sum(-1) - 1).max() < 1e-5
+    assert np.abs(np.array(found["logits"]) - truth["logits"][0]).max() < PAGE_LOGITS
+    assert np.abs(np.array(found["lens"]).reshape(truth["lens_logprobs"].shape) - truth["lens_logprobs"]).max() < PAGE_LOGITS
+
+
+def test_token_selected_anywhere_is_selected_everywhere(page: Page):
+    type_prompt(page, TEXT)
+    page.wait_for_function("document.querySelector('#chips').dataset.count < 20")
+    wait_picture(page)
+    wait_lens(page)
+    page.locator(".chip[data-token='3']").click()
+    page.wait_for_function("document.querySelector('#row-title').textContent.startsWith('Query 3 ')")
+    page.wait_for_selector("#next-title:has-text('Next token after')")
+    assert page.locator(".lens-name.on").get_attribute("aria-colindex") == "5"
+    page.locator("#lens-1-5").click()
+    page.wait_for_function("document.querySelector('#row-title').textContent.startsWith('Query 5 ')")
+    assert page.locator(".chip[aria-selected=true]").get_attribute("data-token") == "5"
+    assert page.locator("#cell-title").text_content().startswith("After 1 layer at")
+
+
+def test_lens_last_row_is_the_prediction(page: Page):
+    wait_lens(page)
+    shown = page.locator("#next-bars .bar-name").first.text_content()
+    last = page.locator(".chip").count() - 1
+    assert page.locator(f"#lens-{SIZES['L']}-{last}").text_content() == shown
+
+
+def test_newer_prompt_replaces_older(page: Page):
+    """Ten prompts in quick succession: the picture ends at the last, and nothing is reported as an error."""
+    for length in range(1, 11):
+        type_prompt(page, "the " * length)
+    page.wait_for_function("document.querySelectorAll('.axis-rows span').length && document.querySelector('#chips').dataset.count >= 10")
+    wait_picture(page)
+    assert page.evaluate("document.querySelectorAll('.chip').length") == chip_count(page)
+    page.wait_for_function("document.querySelector('#lens').getAttribute('aria-colcount') == Number(document.querySelector('#chips').dataset.count) + 1")
+    assert page.locator("#notice-run").count() == 0
+
+
+def test_empty_prompt_is_a_deliberate_state(page: Page):
+    type_prompt(page, "")
+    page.wait_for_selector("#head .empty:visible")
+    assert chip_count(page) == 0
+    assert page.locator("#generate").is_disabled()
+    page.get_by_role("button", name="Capital", exact=True).click()
+    wait_picture(page)
+    assert page.locator("#prompt-text").input_value() == "The capital of France is"
+
+
+def test_too_long_prompt_is_refused_and_the_picture_stays(page: Page):
+    before = page.locator("#lens").get_attribute("aria-colcount")
+    type_prompt(page, "a b " * MAX_TOKENS)
+    page.wait_for_selector("#prompt-error:visible")
+    assert f"at most {MAX_TOKENS}" in page.locator("#prompt-error").text_content()
+    assert page.locator("#lens").get_attribute("aria-colcount") == before
+    type_prompt(page, "a b")
+    page.wait_for_selector("#prompt-error", state="hidden")
+    wait_picture(page)
+
+
+def test_generate_with_a_seed_repeats_itself_and_goes_into_the_prompt(page: Page):
+    type_prompt(page, "the cat")
+    page.wait_for_function("document.querySelector('#chips').dataset.count < 12")
+    wait_picture(page)
+    page.get_by_text("Sampling").click()
+    page.locator("#sampling-temperature").fill("1")
+    page.locator("#sampling-max-tokens").fill("8")
+    texts = []
+    for seed in ("5", "5", "6"):
+        page.locator("#sampling-seed").fill(seed)
+        page.locator("#generate").click()
+        page.wait_for_function("/tokens in/.test(document.querySelector('#generate-note').textContent)")
+        texts.append(page.locator("#generated mark").text_content())
+        page.evaluate("document.querySelector('#generate-note').textContent = ''")
+    assert texts[0] == texts[1] != texts[2]
+    page.locator("#take").click()
+    wait_picture(page)
+    assert page.locator("#prompt-text").input_value().startswith("the cat")
+    assert len(page.locator("#prompt-text").input_value()) > len("the cat")
+
+
+def test_generate_refuses_impossible_settings_in_a_sentence(page: Page):
+    page.get_by_text("Sampling").click()
+    page.locator("#sampling-top-p").fill("7")
+    page.locator("#generate").click()
+    assert page.locator("#generate-note").text_content() == "Top p must be between 0.01 and 1."
+
+
+def test_head_exports_its_numbers(page: Page):
+    type_prompt(page, "ab")
+    page.wait_for_function("document.querySelector('#chips').dataset.count == 2")
+    wait_picture(page)
+    with page.expect_download() as download:
+        page.locator("#export").select_option("csv")
+    rows = download.value.path().read_text("utf-8").splitlines()
+    assert rows[0] == "query/key,0 a,1 b"
+    assert rows[1] == "0 a,1,"
+    assert abs(sum(float(cell) for cell in rows[2].split(",")[1:]) - 1) < 1e-5
+
+
+def test_without_first_token_renormalises_and_says_so(page: Page):
+    page.locator("#no-first").click()
+    page.wait_for_selector(".legend:has-text('first token left out, rows renormalised')")
+    assert page.locator("#row-bars .bar").first.is_visible()
+    total = page.evaluate("[...document.querySelectorAll('#row-bars .bar-value')].reduce((s, e) => s + (Number(e.textContent) || 0), 0)")
+    assert 0.3 < total < 1.01
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        ("playground.trace('')", "The prompt has no tokens"),
+        ("playground.trace({ids: [1, 99999]})", "Token id 99999 is not one"),
+        (f"playground.trace({{ids: Array({MAX_TOKENS + 1}).fill(1)}})", f"takes at most {MAX_TOKENS}"),
+        ("playground.trace('a').then((t) => t.pattern(99, 0))", "layer is 99"),
+        ("playground.load('nothing')", "There is no model"),
+        ("playground.bench({})", "is not there yet"),
+    ],
+)
+def test_playground_rejects_with_a_sentence(page: Page, call: str, sentence: str):
+    said = page.evaluate(f"playground.ready.then(() => {call}).then(() => 'nothing', (error) => error.message)")
+    assert sentence in said

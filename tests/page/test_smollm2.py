@@ -1,0 +1,80 @@
+"""The real model in a real browser: 270 heads, " Mary" at 0.92, the oracle's numbers, every prompt shown token by token."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.page.harness import LARGE_MS, Server, Watched, wait_lens, wait_picture
+from tests.page.test_hostile_prompts import PROMPTS, text_of
+from tests.page.test_prompt_to_prediction import oracle as small_oracle
+from tests.tolerances import PAGE_F16_LOGPROBS, PAGE_F16_PATTERN
+from weights.tokens import load_tokenizer
+
+pytestmark = [pytest.mark.chromium, pytest.mark.slow, pytest.mark.timeout(1500)]
+
+IOI = "When Mary and John went to the store, John gave a drink to"
+READ = """async (text) => {
+  await playground.ready;
+  const trace = await playground.trace(text);
+  const lens = await trace.lens();
+  const T = trace.shape.T;
+  return {ids: trace.ids, shape: trace.shape, pattern: Array.from(await trace.pattern(24, 4)), logits: Array.from(await trace.logits(T - 1)),
+    lens: Array.from(lens.logprobs), lensIds: Array.from(lens.ids)};
+}"""
+
+
+def test_ioi_prompt_shows_270_heads_and_mary(watched: Watched, large_server: Server):
+    page = watched.open(large_server.url, timeout_ms=LARGE_MS)
+    assert page.locator("#wall [role=gridcell]").count() == 270
+    first = page.locator("#next-bars li").first
+    assert first.locator(".bar-name").text_content() == "·Mary"
+    assert first.locator(".bar-value").text_content().startswith("0.92")
+    wait_lens(page, LARGE_MS)
+    assert page.locator("#lens-30-13").text_content() == "·Mary"
+    assert "is first from 30 on" in page.locator("#rank-story").text_content()
+    check_against_oracle(page, large_server)
+    check_every_prompt(page)
+    watched.assert_clean(large_server.url)
+
+
+def check_against_oracle(page, server: Server) -> None:
+    found = page.evaluate(READ, IOI)
+    T = len(found["ids"])
+    question = {"model": "smollm2-135m", "positions": [T - 1], "layers": [24]}
+    truth = small_oracle(server, found["ids"], include=["pattern", "logits", "lens_ids", "lens_logprobs"], **question)
+    ours = np.array(found["pattern"]).reshape(T, T)
+    assert np.abs(ours - truth["pattern"][0, 4]).max() < PAGE_F16_PATTERN
+    assert np.abs(ours.sum(-1) - 1).max() < 1e-5
+    best = np.argsort(-truth["logits"][0])[:50]
+    errors = log_softmax(np.array(found["logits"]))[best] - log_softmax(truth["logits"][0].astype(np.float64))[best]
+    assert np.abs(errors).max() < PAGE_F16_LOGPROBS
+    lens = np.array(found["lens"]).reshape(31, T, 10)
+    assert np.abs(lens - truth["lens_logprobs"]).max() < PAGE_F16_LOGPROBS * 5
+    assert (np.array(found["lensIds"]).reshape(31, T, 10)[..., 0] == truth["lens_ids"][..., 0]).mean() > 0.99
+
+
+def check_every_prompt(page) -> None:
+    """Chips of every prompt; the picture is waited for where a software GPU computes it in seconds."""
+    from weights.catalogue import resolve
+
+    tokens = load_tokenizer(Path(resolve("smollm2-135m")))
+    for prompt in PROMPTS:
+        text = text_of(prompt)
+        ids = tokens.encode(text)
+        page.evaluate("(text) => { location.hash = 'p=' + encodeURIComponent(text) }", text)
+        page.wait_for_function(f"document.querySelector('#chips').dataset.count == '{len(ids)}'", timeout=LARGE_MS)
+        shown = page.evaluate("document.querySelectorAll('.chip').length")
+        assert shown == min(len(ids), 160), prompt["id"]
+        if 0 < len(ids) <= 24:
+            wait_picture(page, LARGE_MS)
+    too_long = json.dumps("word " * 9000)
+    page.evaluate(f"location.hash = 'p=' + encodeURIComponent({too_long})")
+    page.wait_for_selector("#prompt-error:visible", timeout=LARGE_MS)
+    assert "at most 8,192" in page.locator("#prompt-error").text_content()
+
+
+def log_softmax(logits: np.ndarray) -> np.ndarray:
+    shifted = logits - logits.max()
+    return shifted - np.log(np.exp(shifted).sum())

@@ -1,0 +1,66 @@
+"""Verify on this device: passes with the kernels as they are, and names the kernel when one is wrong.
+
+Plan: the table and the badge after a pass; a scale planted wrong in attention_fa2.wgsl is found where it is made; waiting
+for an oracle that is being installed is said.
+"""
+
+import re
+
+import pytest
+
+from tests.page.harness import SMALL_MS, Server, Watched
+
+pytestmark = pytest.mark.chromium
+
+
+def verify(watched: Watched, server: Server):
+    page = watched.open(server.url + "#p=the%20cat%20sat%20on%20the%20mat")
+    page.locator("#proof-badge").click()
+    page.locator("#verify-start").click()
+    return page
+
+
+def test_verify_passes_and_says_how_close(watched: Watched, small_server: Server):
+    page = verify(watched, small_server)
+    page.wait_for_selector("#proof-badge[data-verdict=passed]", timeout=SMALL_MS)
+    assert re.fullmatch(r"verified on this device: largest error .*", page.locator("#proof-badge").text_content())
+    kernels = set(page.locator("#verify-results tbody tr td:first-child").all_text_contents())
+    assert kernels == {"embedding", "rmsnorm", "matmul", "rope", "attention_fa2", "attention_probs", "swiglu", "add", "lens"}
+    assert page.locator("#verify-results tr.failed").count() == 0
+    report = page.evaluate("playground.parity()")
+    assert report["passed"]
+    assert len(report["checks"]) > 70
+    watched.assert_clean(small_server.url)
+
+
+def test_verify_names_the_kernel_that_is_wrong(watched: Watched, small_server: Server):
+    def spoil(route):
+        answer = route.fetch()
+        text = answer.text()
+        wrong = re.sub(r"\bp\.scale\b|\bparams\.scale\b", lambda found: f"({found[0]} * 0.7)", text)
+        assert wrong != text, "the kernel no longer reads its scale by that name"
+        route.fulfill(response=answer, body=wrong)
+
+    watched.page.route("**/kernels/attention_fa2.wgsl", spoil)
+    page = verify(watched, small_server)
+    page.wait_for_selector("#proof-badge[data-verdict=failed]", timeout=SMALL_MS)
+    assert page.locator("#proof-badge").text_content() == "out of tolerance"
+    said = page.locator("#verify-status").text_content()
+    assert "of layer 0, written by the kernel attention_fa2" in said
+    assert page.locator("#verify-results tr.failed").count() > 0
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [("installing", "PyTorch is on its way. 40 %"), ("absent", "PyTorch is on its way.")],
+)
+def test_verify_waits_for_the_oracle_and_says_so(watched: Watched, small_server: Server, state: str, words: str):
+    answer = {"oracle": {"state": state, "detail": "PyTorch is on its way.", "progress": 0.4}, "versions": {}}
+    watched.page.route("**/api/status", lambda route: route.fulfill(json=answer))
+    page = verify(watched, small_server)
+    page.wait_for_function(f"document.querySelector('#verify-status').textContent === '{words}'")
+    if state == "absent":
+        assert page.locator("#proof-badge").text_content() == "not verified here"
+        return
+    page.unroute("**/api/status")
+    page.wait_for_selector("#proof-badge[data-verdict=passed]", timeout=SMALL_MS)
