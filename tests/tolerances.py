@@ -12,3 +12,19 @@ PATTERN_ROW_SUM = 1e-5
 FLOAT32_FREQUENCY = 2e-6
 # A probability quoted with two digits.
 QUOTED_PROBABILITY = 0.005
+
+PAGE_PATTERN = 1e-4
+"""Attention weights in the page against the oracle's float64: rounding of float32 scores of the small random model."""
+
+PAGE_LOGITS = 2e-3
+"""Logits and log-probabilities of the small random model in the page, absolute: float32 sums over four layers."""
+
+PAGE_F16_PATTERN = 1e-3
+"""Attention weights of SmolLM2 in the page against the oracle with the same f16 weights: thirty layers of float32."""
+
+PAGE_F16_LOGPROBS = 2e-3
+"""Log-probabilities of the fifty likeliest tokens of SmolLM2 in the page against the oracle, in nats."""
+
+TOKENIZE_LONG_PROMPT_MS = 2000
+"""Cutting 18,000 characters, or one word of 5,000 letters, into tokens: about 100 ms on a slow core. The bound leaves
+room for a machine that runs other tests at the same time, and still fails a merge whose time grows with the square."""

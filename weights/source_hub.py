@@ -90,8 +90,8 @@ def _in_words(name: str) -> Iterator[None]:
         if isinstance(error, OSError) and error.errno is not None and "ConnectionError" not in kinds:
             raise
         raise DownloadFailed(
-            f"Fetching {name} stopped, the model hub cannot be reached ({type(error).__name__}); what was fetched is kept. "
-            "Check the connection, then run the same command again."
+            f"Fetching {name} stopped: the model hub cannot be reached ({type(error).__name__}). What was fetched is kept; "
+            "check the connection, then run the same command again."
         ) from None
 
 
