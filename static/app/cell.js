@@ -14,14 +14,16 @@ export function mountCell() {
   const about = h("p", { class: "small dim" });
   const list = h("ol", { class: "bars", "aria-labelledby": "cell-title" });
   const ranks = h("div", { class: "ranks", id: "ranks" });
-  panel.append(about, list, targetField(), ranks);
+  const target = targetField();
+  panel.append(about, list, target, ranks);
 
   store.on(["trace", "token", "depth", "layer", "lensGrown", "lens", "target", "shown", "next"], (state) => {
     const [depth, place] = [chosenDepth(state), position(state)];
     const cell = state.trace && state.lens?.get(depth, place);
     where.replaceChildren(state.trace ? depthWords(depth).replace(/^./, (c) => c.toUpperCase()) : "One layer's guess");
     if (state.trace) where.append(" at ", h("span", { class: "mono" }, ...glyphs(state.shown[place]?.glyph ?? "")));
-    about.textContent = !state.trace ? "" : cell ? `ten best if the model stopped here; entropy ${three(cell.entropy)} nats` : "being computed";
+    target.hidden = !state.trace;
+    about.textContent = !state.trace ? (state.tokens ? "Select a cell of the lens to see its ten best tokens." : "") : cell ? `ten best if the model stopped here; entropy ${three(cell.entropy)} nats` : "being computed";
     list.replaceChildren(...(cell ? barRows(cell.ids.map((id, i) => ({
       name: glyphOf(id), value: Math.exp(cell.logprobs[i]), chosen: id === followed(state), note: `id ${id}`,
       label: `${glyphOf(id)}, probability ${share(Math.exp(cell.logprobs[i]))}; follow its rank`, run: () => store.set({ target: id }),

@@ -5,61 +5,59 @@ import { loadConfig, loadWeights, stopIds, weightBytes } from "./models.js";
 import { ServerEngine } from "./server_engine.js";
 import { dismiss, notify, store } from "./state.js";
 
-/** Sentences for each reason why there is no WebGPU, each with the way out. */
-const REASONS = {
-  insecure: "WebGPU needs a secure page: open it over https or as http://localhost.",
-  absent: "This browser has no WebGPU; recent Chrome, Edge, Safari and Firefox do.",
-  "no-adapter": "The browser found no GPU that WebGPU may use; its GPU settings or driver may forbid it.",
-  limit: "This GPU's limits are smaller than WebGPU's defaults, which the kernels need.",
-  lost: "The GPU device was lost twice.",
-};
-
 let losses = 0;
-/** @type {Promise<any> | null} */
+/** @typedef {import("../gpu/device.js").Device} Device */
+/** @type {Promise<Device> | null} */
 let device = null;
 
-/** The GPU device, asked for once; null where there is none (a notice says why). */
+/** The GPU device, asked for once; null where there is none (a notice says why, the top bar who computes instead). */
 export async function gpu() {
   if (losses >= 2) return null;
   device ??= requestDevice();
   try {
     const found = await device;
-    store.set({ deviceWords: found.words });
+    store.set({ deviceWords: `${found.words} · WebGPU${found.software ? ", expect seconds" : ""}` });
     return found;
   } catch (error) {
-    withoutGpu(/** @type {any} */ (error));
+    withoutGpu(/** @type {Error} */ (error).message);
     return null;
   }
 }
 
-/** @param {{reason?: keyof typeof REASONS, message: string}} problem */
-function withoutGpu({ reason, message }) {
-  const sentence = (reason && REASONS[reason]) || message;
+/** @param {string} why a sentence with the way out */
+function withoutGpu(why) {
   store.set({ deviceWords: "no WebGPU: computing on the server" });
-  notify({ id: "gpu", kind: "warning", text: `No WebGPU here, so the server computes the same views. ${sentence}` });
+  notify({ id: "gpu", kind: "warning", text: `No WebGPU here, so the server computes the same views. ${why}` });
 }
 
+/** @type {WeakSet<Device>} */
+const watched = new WeakSet();
+
 /**
- * Tells the page when the device goes away: once, the picture stays and the model is loaded again; twice, the server
- * takes over.
- * @param {any} found the device
+ * Tells the page when the device goes away: once, the picture stays and one button loads the model again; twice, the
+ * server takes over.
+ * @param {Device} found
  * @param {() => void} reload
  */
-export function watchLoss(found, reload) {
-  found.lost.then((/** @type {{reason?: string, message?: string} | undefined} */ info) => {
-    if (info?.reason === "destroyed") return;
+function watchLoss(found, reload) {
+  reloadNow = reload;
+  if (watched.has(found)) return;
+  watched.add(found);
+  void found.lost.then(() => {
     losses += 1;
     device = null;
     if (losses >= 2) {
-      withoutGpu({ reason: "lost", message: "" });
-      reload();
-      return;
+      withoutGpu("The GPU device was lost twice; reloading the page tries it again.");
+      return reloadNow();
     }
     const text = "The GPU device was lost (a driver restart or a sleeping laptop does that). The picture stays.";
-    const run = () => (dismiss("gpu"), reload());
+    const run = () => (dismiss("gpu"), reloadNow());
     notify({ id: "gpu", kind: "warning", text, action: { label: "Load the model again", run } });
   });
 }
+
+/** Loads the model that is chosen at the time. */
+let reloadNow = () => {};
 
 /**
  * @param {import("./state.js").ModelEntry} entry

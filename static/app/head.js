@@ -97,7 +97,7 @@ export class HeadPanel {
     const { layer, head } = chosenHead(store.state);
     const shape = trace?.shape ?? store.state.entry?.shape;
     byId("head-title").textContent = `L${layer} H${head}`;
-    byId("head-about").textContent = shape ? `K/V group ${Math.floor(head / (shape.N / shape.K))} of ${shape.K}` : "";
+    byId("head-about").textContent = shape ? `K/V group ${Math.floor(head / (shape.N / shape.K))}` : "";
     this.empty.hidden = store.state.typed.length > 0 || !store.state.tokens || trace !== null;
     this.body.hidden = !trace;
     this.data = trace && engine ? headData(trace, engine.visible(layer), layer, head) : null;

@@ -16,10 +16,11 @@ export class HeadTable {
     this.range = h("span", { class: "small dim" });
     /** @type {(rows: number, cols: number) => void} */
     this.page = () => {};
-    const button = (/** @type {string} */ text, /** @type {number} */ rows, /** @type {number} */ cols) =>
-      h("button", { type: "button", class: "quiet", text, onclick: () => this.page(rows, cols) });
+    /** @param {string} text @param {number} rows @param {number} cols */
+    const button = (text, rows, cols) => h("button", { type: "button", class: "quiet", text, onclick: () => this.page(rows, cols) });
+    this.buttons = { up: button("Queries before", -ROWS, 0), down: button("Queries after", ROWS, 0), left: button("Keys before", 0, -COLS), right: button("Keys after", 0, COLS) };
     this.element = h("div", { class: "head-table" },
-      h("div", { class: "pager" }, button("Keys before", 0, -COLS), button("Keys after", 0, COLS), button("Queries before", -ROWS, 0), button("Queries after", ROWS, 0), this.range),
+      h("div", { class: "pager" }, ...Object.values(this.buttons), this.range),
       h("div", { class: "table-scroll", tabindex: 0, role: "region", "aria-label": "Table of weights" }, this.table));
   }
 
@@ -46,6 +47,11 @@ export class HeadTable {
       ...cols.map((j) => h("td", { class: i === chosen.row && j === chosen.col ? "on" : "", text: Number.isNaN(at(i, j)) ? "–" : share(at(i, j)) }))));
     this.table.replaceChildren(h("caption", { class: "visually-hidden", text: "Attention weights; – is masked or left out" }), h("thead", {}, head), h("tbody", {}, ...lines));
     this.range.textContent = `queries ${row0}–${rows.at(-1)}, keys ${col0}–${cols.at(-1)} of ${tokens.length}`;
+    const { up, down: below, left, right } = this.buttons;
+    up.disabled = row0 <= region.row0;
+    below.disabled = row0 + rows.length >= region.row0 + region.rows;
+    left.disabled = col0 <= region.col0;
+    right.disabled = col0 + cols.length >= region.col0 + region.cols;
     this.page = (down, across) => {
       const inside = (/** @type {number} */ value, /** @type {number} */ from, /** @type {number} */ size) => Math.max(from, Math.min(from + size - 1, value));
       this.choose({ row: down ? inside(row0 + down, region.row0, region.rows) : chosen.row, col: across ? inside(col0 + across, region.col0, region.cols) : (chosen.col ?? col0) });

@@ -37,7 +37,7 @@ export function headTools({ zoom, whole, data }) {
   const legend = legendLine(note);
   store.on(["view"], ({ view }) => {
     for (const button of views.children) button.setAttribute("aria-pressed", String(/** @type {HTMLElement} */ (button).dataset.view === view));
-    zoomGroup.hidden = view !== "heatmap";
+    zoomGroup.hidden = legend.hidden = view !== "heatmap";
   });
   store.on(["scale", "noFirst"], (state) => {
     scale.value = state.scale;

@@ -111,7 +111,7 @@ export class Heatmap {
     const cell = this.cell ?? 1;
     const { accent } = themeColours(this.marks);
     context.strokeStyle = accent;
-    if (this.chosen) {
+    if (this.chosen && this.chosen.row >= region.row0 && this.chosen.row < region.row0 + region.rows) {
       const y = (this.chosen.row - region.row0) * cell;
       context.lineWidth = 2;
       context.strokeRect(1, y + (cell > 6 ? 0 : -1), width - 2, Math.max(cell - 1, 3));

@@ -1,5 +1,5 @@
 // A small map of the whole head while a part of it is looked at; a click moves the part.
-import { toShade } from "../lib/pattern.js";
+import { maskPixels, toShade } from "../lib/pattern.js";
 import { wholeRegion } from "../lib/zoom.js";
 import { h, sizeCanvas } from "./dom.js";
 import { paintMatrix, themeColours } from "./paint.js";
@@ -38,7 +38,7 @@ export class Overview {
     if (this.known?.data !== data) {
       const out = Math.min(T, SIDE);
       const cells = await data.trace.window({ layer: data.layer, head0: data.head, heads: 1, ...wholeRegion(T), outRows: out, outCols: out, reduce: "max" });
-      this.known = { data, cells, out };
+      this.known = { data, cells: maskPixels(cells, wholeRegion(T), out, out, data.rule), out };
     }
     const { cells, out } = this.known;
     const context = sizeCanvas(this.canvas, SIDE, SIDE);

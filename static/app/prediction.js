@@ -15,7 +15,7 @@ export function mountPrediction() {
   panel.append(note, list);
   mountGenerate(panel);
 
-  store.on(["trace", "token"], async (state) => {
+  store.on(["trace", "token", "tokens"], async (state) => {
     const { trace } = state;
     const place = position(state);
     if (!trace) {

@@ -2,7 +2,7 @@
 // that every view is the same. Slower, and limited to the prompts that the oracle takes.
 import { parseConfig } from "../gpu/config.js";
 import { openSafetensors } from "../lib/safetensors.js";
-import { sample } from "../lib/sampler.js";
+import { sample, seeded } from "../lib/sampler.js";
 import { entropy, logSumExp, topTokens } from "../lib/maths.js";
 import { patternWindow } from "../lib/windows.js";
 import { oracleTrace } from "./api.js";
@@ -68,14 +68,15 @@ export class ServerEngine {
    * @param {number[]} ids
    * @param {import("./state.js").Sampling} sampling
    */
-  async *generate(ids, { maxTokens, stopIds = [], signal, ...sampling }) {
+  async *generate(ids, { maxTokens, stopIds = [], signal, seed, ...sampling }) {
+    const random = seeded(seed);
     const all = [...ids];
     for (let step = 0; step < maxTokens; step += 1) {
       const { logits } = await this.ask(all, ["logits"], { positions: [all.length - 1], signal });
-      const id = sample(logits.data, { ...sampling, step });
-      yield { id, logprob: logits.data[id] - logSumExp(logits.data) };
-      if (stopIds.includes(id)) return;
-      all.push(id);
+      const chosen = sample(logits.data, sampling, random);
+      yield chosen;
+      if (stopIds.includes(chosen.id)) return;
+      all.push(chosen.id);
     }
   }
 

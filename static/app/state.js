@@ -33,7 +33,7 @@ import { Store } from "./store.js";
  * @property {() => Promise<{ids: Uint32Array | Int32Array, logprobs: Float32Array}>} lens
  * @property {"rows" | "columns"} [lensOrder] how the lens is filled fastest; rows when absent
  * @property {(position: number, target: number) => Promise<ArrayLike<number>>} ranks
- * @property {(name: string, layer?: number) => Promise<Float32Array>} read
+ * @property {(name: string, layer?: number) => Promise<Float32Array | Int32Array>} read
  * @property {() => void} destroy
  */
 

@@ -37,7 +37,7 @@ export class Wall {
   /** Lays the cells out, when the model or the room changed. */
   build() {
     const { heads } = this;
-    const width = matchMedia("(min-width: 860px)").matches ? 300 : this.panel.clientWidth - 18;
+    const width = matchMedia("(min-width: 720px)").matches ? 300 : this.panel.clientWidth - 18;
     const key = JSON.stringify([heads?.L, heads?.N, heads?.K, width, window.devicePixelRatio]);
     if (!heads || key === this.built) return;
     this.built = key;

@@ -110,7 +110,7 @@ def test_no_width_scrolls_sideways(browser: Browser, small_server: Server, width
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, view
     order = page.evaluate("[...document.querySelectorAll('main > section')].map((s) => s.id)")
     assert order == ["prompt", "wall", "head", "depth", "cell", "next"]
-    if width < 860:
+    if width < 720:
         tops = page.evaluate("[...document.querySelectorAll('main > section')].map((s) => s.getBoundingClientRect().top)")
         assert tops == sorted(tops)
     context.close()

@@ -66,7 +66,7 @@ def test_insecure_origin_says_so(plain_browser: Browser, small_model):
         context = plain_browser.new_context(viewport=WIDE)
         watched = watch(context, allowed=("Cross-Origin-Opener-Policy",))
         page = watched.open(f"http://lan.test:{server.port}/")
-        assert "needs a secure page" in page.locator("#notice-gpu").text_content()
+        assert "only on https or localhost" in page.locator("#notice-gpu").text_content()
         wait_lens(page)
         watched.assert_clean(f"http://lan.test:{server.port}/")
         context.close()
@@ -78,7 +78,7 @@ def test_no_adapter_says_so(playwright: Playwright, chromium: str, small_server:
     watched = watch(context)
     watched.page.add_init_script("navigator.gpu.requestAdapter = async () => null")
     page = watched.open(small_server.url)
-    assert "found no GPU" in page.locator("#notice-gpu").text_content()
+    assert "found no graphics adapter" in page.locator("#notice-gpu").text_content()
     browser.close()
 
 
