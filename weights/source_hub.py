@@ -21,6 +21,9 @@ from weights.strict_json import parse_object
 SMALL = ["config.json", "tokenizer.json", "tokenizer_config.json", "generation_config.json", "LICENSE*"]
 WEIGHTS = ["model.safetensors", "model-*-of-*.safetensors", "model.safetensors.index.json"]
 POLL_S = 0.5
+# Class names in huggingface_hub, httpx and requests, whichever of the two the installed version uses.
+NETWORK_ERRORS = {"OfflineModeIsEnabled", "LocalEntryNotFoundError", "HfHubHTTPError", "HTTPError", "RequestException"}
+NETWORK_ERRORS |= {"TransportError", "ConnectionError", "TimeoutError"}
 
 
 class HubModelMissing(PullError):
@@ -87,11 +90,11 @@ def _in_words(name: str) -> Iterator[None]:
             ) from None
         if kinds & {"RepositoryNotFoundError", "RevisionNotFoundError", "HFValidationError"}:
             raise HubModelMissing(f"There is no model {quoted(name)} on the hub, or it is private.") from None
-        if isinstance(error, OSError) and error.errno is not None and "ConnectionError" not in kinds:
+        if not kinds & NETWORK_ERRORS:
             raise
         raise DownloadFailed(
-            f"Fetching {name} stopped: the model hub cannot be reached ({type(error).__name__}). What was fetched is kept; "
-            "check the connection, then run the same command again."
+            f"Fetching {name} stopped: the model hub cannot be reached ({type(error).__name__}). "
+            "What was fetched is kept; check the connection, then run the same command again."
         ) from None
 
 
