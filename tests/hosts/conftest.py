@@ -1,0 +1,56 @@
+"""Fixtures of the hosts' tests: the page's modules in Node.js, a device, models on it."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+
+
+class MirrorError(Exception):
+    """What the JavaScript side threw: its class name, code and message."""
+
+    def __init__(self, name: str, code: str | None, message: str) -> None:
+        super().__init__(message)
+        self.name, self.code, self.message = name, code, message
+
+
+class Mirror:
+    """The page's host in one Node.js process that answers question after question."""
+
+    def __init__(self, node: str) -> None:
+        self.process = subprocess.Popen(
+            [node, str(HERE / "mirror.mjs")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
+        )
+
+    def ask(self, ask: str, **given):
+        """One answer; raises MirrorError for what was thrown."""
+        self.process.stdin.write(json.dumps({"ask": ask, **given}) + "\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        assert line, "Node.js ended early"
+        answer = json.loads(line)
+        if "error" in answer:
+            raise MirrorError(**answer["error"])
+        return answer["ok"]
+
+    def close(self) -> None:
+        self.process.stdin.close()
+        self.process.wait(10)
+        self.process.stdout.close()
+
+
+@pytest.fixture(scope="session")
+def mirror(node):
+    opened = Mirror(node)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="session")
+def device():
+    from webgpu.device import request_device
+
+    return request_device()

@@ -1,0 +1,66 @@
+// Answers questions about the page's host from Node.js: one JSON request a line on stdin, one JSON answer a line on stdout.
+import { createInterface } from "node:readline";
+import { parseConfig } from "../../static/gpu/config.js";
+import { tensorShapes, checkNames, checkShape, place } from "../../static/gpu/layout.js";
+import { CACHE, RECORD, TRACE, forward, prefill } from "../../static/gpu/plan.js";
+import * as queries from "../../static/gpu/queries.js";
+import { tables } from "../../static/gpu/rope.js";
+import { batches } from "../../static/gpu/trace.js";
+import { half, widen } from "../../static/gpu/widen.js";
+import { kept, sample, seeded } from "../../static/lib/sampler.js";
+
+const KEEP = { cache: CACHE, trace: TRACE, record: RECORD };
+
+/** A plan as plain JSON. */
+function plain(plan) {
+  return { buffers: Object.fromEntries(plan.buffers), steps: plan.steps };
+}
+
+function placed(config, { dtype, most_bytes }) {
+  const dtypes = new Map([...tensorShapes(config).keys()].map((name) => [name, dtype]));
+  return place(config, dtypes, most_bytes);
+}
+
+const ANSWERS = {
+  config: ({ raw }) => parseConfig(raw),
+  rope: ({ raw, start, count, total }) => {
+    const config = parseConfig(raw);
+    const { cos, sin } = tables(config.rope, config.H, start, count, total);
+    return { cos: [...cos], sin: [...sin] };
+  },
+  layout: ({ raw, ...weights }) => Object.fromEntries(placed(parseConfig(raw), weights)),
+  names: ({ raw, names }) => checkNames(parseConfig(raw), names) ?? null,
+  shape: ({ name, shape, wanted }) => checkShape(name, shape, wanted) ?? null,
+  forward: ({ raw, keep, options, ...weights }) => {
+    const config = parseConfig(raw);
+    return plain(forward(config, placed(config, weights), { ...options, keep: KEEP[keep] }));
+  },
+  prefill: ({ raw, keep, options, ...weights }) => {
+    const config = parseConfig(raw);
+    return prefill(config, placed(config, weights), { ...options, keep: KEEP[keep] }).map(plain);
+  },
+  query: ({ raw, name, options, ...weights }) => {
+    const config = parseConfig(raw);
+    return plain(queries[name](config, placed(config, weights), options));
+  },
+  rows: ({ raw }) => queries.rowsPerQuery(parseConfig(raw)),
+  batches: ({ sources, most }) => batches(sources, most),
+  halves: ({ bits }) => bits.map((each) => String(half(each))),
+  widen: ({ dtype, bytes }) => [...new Float32Array(widen({ dtype, bytes: Uint8Array.from(bytes) }).buffer)],
+  kept: ({ logits, temperature, topK, topP }) => kept(Float32Array.from(logits), temperature, topK, topP),
+  samples: ({ logits, sampling, seed, count }) => {
+    const random = seeded(seed);
+    return Array.from({ length: count }, () => sample(Float32Array.from(logits), sampling, random));
+  },
+};
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const { ask, ...given } = JSON.parse(line);
+  let answer;
+  try {
+    answer = { ok: ANSWERS[ask](given) };
+  } catch (error) {
+    answer = { error: { name: error.name, code: error.code ?? null, message: error.message } };
+  }
+  process.stdout.write(JSON.stringify(answer) + "\n");
+}
