@@ -28,3 +28,12 @@ PAGE_F16_LOGPROBS = 2e-3
 TOKENIZE_LONG_PROMPT_MS = 2000
 """Cutting 18,000 characters, or one word of 5,000 letters, into tokens: about 100 ms on a slow core. The bound leaves
 room for a machine that runs other tests at the same time, and still fails a merge whose time grows with the square."""
+
+# Rotation tables, hosts against each other: the same double-precision angle, whose cosine two libraries may round apart.
+ROPE_TABLE_MIRROR = 1.2e-7
+# Frequencies against transformers, which computes them in f32: one rounding of numbers up to 1.
+ROPE_TABLE_ABSOLUTE = 6e-8
+
+KNOWN_PROBABILITY = 1e-3
+"""A next-token probability of SmolLM2 in float32 against the same in float64: float32 moves it in the fifth digit; a
+wrong row order in q or k moves it in the first."""
