@@ -35,7 +35,7 @@ class Oracle:
     @property
     def names(self) -> tuple[str, ...]:
         """What this model can be asked for."""
-        return python_ref.trace_names(self.model)
+        return (*python_ref.trace_names(self.model), "lens_logits")
 
     @torch.inference_mode()
     def trace(
@@ -63,6 +63,24 @@ class Oracle:
         self._run(list(ids))
         best, logprobs = python_ref.logit_lens(self.model, self._resid[:, [position]])
         return best[:, 0].numpy(), as_float32(logprobs[:, 0])
+
+    @torch.inference_mode()
+    def block(self, layer: int, resid_pre: np.ndarray, include: Iterable[str]) -> dict[str, np.ndarray]:
+        """One layer alone, from a residual stream [T, D] given to it. Shapes without the layer dimension."""
+        found = python_ref.trace_block(self.model, layer, torch.from_numpy(resid_pre).to(self.dtype), include=include)
+        return {name: x.numpy() for name, x in found.items()}
+
+    @torch.inference_mode()
+    def head(self, resid: np.ndarray) -> dict[str, np.ndarray]:
+        """final_norm [T, D] and logits [T, V] of a residual stream [T, D] given to it."""
+        normed = self.model.final_norm(torch.from_numpy(resid).to(self.dtype))
+        return {"final_norm": normed.numpy(), "logits": self.model.logits(normed).numpy()}
+
+    @torch.inference_mode()
+    def lens(self, resid: np.ndarray) -> dict[str, np.ndarray]:
+        """lens_ids and lens_logprobs of residual streams [depths, T, D] given to it."""
+        ids, logprobs = python_ref.logit_lens(self.model, torch.from_numpy(resid).to(self.dtype))
+        return {"lens_ids": ids.numpy(), "lens_logprobs": logprobs.numpy()}
 
     def _run(self, ids: list[int]) -> None:
         if ids == self._ids:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from server.trace_names import GLOBAL_SHAPES, LAYER_SHAPES, shape_of
+from server.trace_names import GLOBAL_SHAPES, NAMES, shape_of
 from webgpu.device import Device, request_device
 from webgpu.runtime import Model
 from webgpu.trace import Trace
@@ -18,7 +18,10 @@ class Kernels:
     """One model on this machine's default adapter."""
 
     def __init__(self, folder: Path, device: Device | None = None, progress: Callable[[float], None] | None = None):
-        """progress: part of the upload done. Raises DeviceError, CheckpointError, UnsupportedConfig, WeightsMismatch."""
+        """progress: part of the upload that is done.
+
+        Raises DeviceError, CheckpointError, UnsupportedConfig, WeightsMismatch.
+        """
         self.device = device or request_device()
         self.model = Model.load(self.device, folder, progress)
         self.sizes = {key: getattr(self.model.config, key) for key in "LNKDHFV"}
@@ -26,8 +29,8 @@ class Kernels:
     @property
     def names(self) -> tuple[str, ...]:
         """What this model can be asked for."""
-        layered = [name for name in LAYER_SHAPES if self.model.config.qk_norm or not name.endswith("_normed")]
-        return (*GLOBAL_SHAPES, *layered)
+        absent = {"lens_logits"} | (set() if self.model.config.qk_norm else {"q_normed", "k_normed"})
+        return tuple(name for name in NAMES if name not in absent)
 
     def trace(
         self,
