@@ -5,8 +5,8 @@ path, status, bytes and milliseconds: no query string, no body, no header, so no
 """
 
 import logging
+import re
 import time
-from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -43,15 +43,13 @@ SECURITY_HEADERS = {
 }
 
 
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[0-9]{1,5})?", re.IGNORECASE | re.ASCII)
+
+
 def host_name(value: str) -> str:
     """`[::1]:8000` -> `::1`, `LocalHost:80` -> `localhost`; the empty string when it is no host at all."""
-    try:
-        parts = urlsplit("//" + value)
-        _ = parts.port  # raises when the port is no number
-    except ValueError:
-        return ""
-    clean = not (parts.path or parts.query or parts.fragment or "@" in value)
-    return (parts.hostname or "").lower() if clean else ""
+    match = _HOST.fullmatch(value)
+    return match[1].strip("[]").lower() if match else ""
 
 
 class Guard:

@@ -37,7 +37,7 @@ class OracleQueue:
         self.command = command
         self.last_failure: str | None = None
         self._turn = asyncio.Lock()
-        self._in_line = 0
+        self._pending = 0  # questions that run or wait
         self._child: asyncio.subprocess.Process | None = None
 
     async def ask(self, question: dict, gone: Callable[[], Awaitable[None]]) -> bytes:
@@ -45,16 +45,22 @@ class OracleQueue:
 
         Raises OracleBusy (queue full), ClientGone, OracleTimeout, OracleFailed, or the refusal the child answered with.
         """
-        if self._turn.locked() and self._in_line >= self.waiting:
+        if self._pending > self.waiting:
             raise OracleBusy(
                 f"The oracle is busy and {self.waiting} more requests wait already; try again shortly.",
                 headers={"Retry-After": "5"},
             )
-        self._in_line += 1
+        self._pending += 1
         try:
             await self._wait_for_turn(gone)
+            try:
+                return await self._answer(question)
+            finally:
+                self._turn.release()
         finally:
-            self._in_line -= 1
+            self._pending -= 1
+
+    async def _answer(self, question: dict) -> bytes:
         try:
             async with asyncio.timeout(self.timeout_s):
                 return await self._exchange(question)
@@ -68,8 +74,6 @@ class OracleQueue:
         except BaseException:  # also when this task is cancelled: a half-read answer must not reach the next question
             self._kill()
             raise
-        finally:
-            self._turn.release()
 
     async def close(self) -> None:
         """Stop the child."""
@@ -114,9 +118,12 @@ class OracleQueue:
             pipe = asyncio.subprocess.PIPE
             # Threads of torch that wait must not spin: on busy cores that made it eight times slower.
             environment = {"OMP_WAIT_POLICY": "PASSIVE", **os.environ}
-            self._child = await asyncio.create_subprocess_exec(
-                *self.command, stdin=pipe, stdout=pipe, cwd=_ROOT, env=environment
-            )
+            try:
+                self._child = await asyncio.create_subprocess_exec(
+                    *self.command, stdin=pipe, stdout=pipe, cwd=_ROOT, env=environment
+                )
+            except OSError as error:
+                raise OracleFailed(f"The oracle's process could not be started: {error.strerror}.") from None
         return self._child
 
     def _kill(self) -> None:

@@ -38,7 +38,9 @@ class Settings(BaseSettings):
     max_body_bytes: int = Field(256 * 1024, ge=1024, description="Largest request body, in bytes.")
     oracle_max_tokens: int = Field(1024, ge=1, description="Longest prompt the oracle takes, in tokens.")
     oracle_max_response_bytes: int = Field(128 * MIB, ge=1024, description="Largest oracle answer, in bytes.")
-    oracle_timeout_s: float = Field(120, gt=0, description="Seconds after which a running oracle trace is killed.")
+    oracle_timeout_s: float = Field(
+        120, gt=0, le=86400, description="Seconds after which a running oracle trace is killed."
+    )
     oracle_waiting: int = Field(4, ge=0, description="Oracle requests that may wait while one runs; more get 503.")
     oracle_state: Path = Field(
         Path(sys.prefix) / "oracle-state.json", description="File in which set-up reports how far PyTorch is installed."
@@ -72,9 +74,9 @@ def load_settings(environ: Mapping[str, str] | None = None, **given: object) -> 
     known = {PREFIX + name.upper() for name in Settings.model_fields}
     for name in sorted(os.environ if environ is None else environ):
         if name.upper().startswith(PREFIX) and name.upper() not in known:
-            near = difflib.get_close_matches(name.upper(), known, 1)
-            hint = f"did you mean {near[0]}?" if near else "server/README.md lists the settings."
-            raise BadSettings(f"There is no setting {name}; {hint}")
+            near = difflib.get_close_matches(name.upper().removeprefix(PREFIX).lower(), Settings.model_fields, 1)
+            hint = f"{PREFIX}{near[0].upper()} exists" if near else "server/README.md lists the settings"
+            raise BadSettings(f"There is no setting {name}; {hint}.")
     try:
         return Settings(**{name: value for name, value in given.items() if value is not None})
     except ValidationError as error:

@@ -37,3 +37,6 @@ ROPE_TABLE_ABSOLUTE = 6e-8
 KNOWN_PROBABILITY = 1e-3
 """A next-token probability of SmolLM2 in float32 against the same in float64: float32 moves it in the fifth digit; a
 wrong row order in q or k moves it in the first."""
+
+# server: the oracle's float64 numbers travel as float32, which rounds each to 6e-8 of its value
+ORACLE_FLOAT32 = 1e-6

@@ -27,12 +27,8 @@ def run(args: argparse.Namespace) -> int:
 
     checkpoint = open_model(args.model or default_model())
     config = parse_config(checkpoint.config)
-    if (
-        not args.prompt
-        and not args.prompt_file
-        and not args.ids
-        and not (checkpoint.folder / "tokenizer.json").exists()
-    ):
+    chosen = args.prompt is not None or args.prompt_file is not None or args.ids is not None
+    if not chosen and not (checkpoint.folder / "tokenizer.json").exists():
         args.ids = ",".join(str(7919 * i % config.V) for i in range(1, IDS_WITHOUT_TOKENIZER + 1))
     prompt = read_prompt(args, checkpoint.folder, default=PROMPT)
     check_ids(prompt.ids, config.V, config.max_tokens - DECODED_TOKENS)

@@ -1,0 +1,135 @@
+"""Static files, vendor modules and kernels: what is there is served with a type and a tag, and nothing else exists.
+
+Each hostile path has a control beside it, so that a 404 means refusal and not a wrong test.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from server import assets
+from server.assets import find_static
+from server.errors import NotFound
+from tests.server.small import Live
+
+HOSTILE = [
+    "/static/../play.py",
+    "/static/%2e%2e/play.py",
+    "/static/%2E%2E%2Fplay.py",
+    "/static/app/../../play.py",
+    "/static/app/..%2f..%2fpyproject.toml",
+    "/static/..%5cplay.py",
+    "/static//etc/passwd",
+    "/static/%2fetc/passwd",
+    "/static/app/theme.js%00",
+    "/static/app/theme.js%00.css",
+    "/static/%00",
+    "/static/.",
+    "/static/",
+    "/static/app",
+    "/static/app/",
+    "/static/app/theme.js/",
+    "/static/./app/theme.js",
+    "/static/APP/../app/theme.js",
+    "/static/package.json",
+    "/static/package-lock.json",
+    "/static/node_modules/@huggingface/tokenizers/dist/tokenizers.min.mjs",
+    "/static/app/.hidden.js",
+    "/static/%ff%fe.js",
+    "/static/" + "a" * 5000 + ".js",
+    "/vendor/../app/theme.js",
+    "/vendor/tokenizers.mjs%00",
+    "/vendor/@huggingface/tokenizers/dist/tokenizers.min.mjs",
+    "/vendor/",
+    "/vendor/package.json",
+    "/kernels/../device.py",
+    "/kernels/device.py",
+    "/kernels/runtime.py",
+    "/kernels/manifest.json%00",
+    "/kernels/%2e%2e%2fplay.py",
+    "/kernels/",
+    "/models/small/../../x/config.json",
+    "/models/small/" + "0" * 64 + "/config.json",
+    "/models/../models/small/x/config.json",
+    "/docs",
+    "/redoc",
+    "/openapi.json",
+]
+
+
+@pytest.mark.parametrize("path", HOSTILE)
+def test_path_hostile_is_not_found(server: Live, path: str) -> None:
+    answer = server.ask("GET", path)
+    assert answer.status == 404 and answer.code in ("not-found", "unknown-model")
+
+
+@pytest.mark.parametrize(
+    ("path", "media_type"),
+    [
+        ("/", "text/html; charset=utf-8"),
+        ("/static/app/theme.js", "text/javascript; charset=utf-8"),
+        ("/static/icon.svg", "image/svg+xml"),
+        ("/favicon.ico", "image/svg+xml"),
+        ("/vendor/tokenizers.mjs", "text/javascript; charset=utf-8"),
+        ("/kernels/manifest.json", "application/json"),
+        ("/kernels/attention_fa2.wgsl", "text/plain; charset=utf-8"),
+        ("/healthz", "application/json"),
+    ],
+)
+def test_path_known_is_served_with_its_type(server: Live, path: str, media_type: str) -> None:
+    got, head = server.ask("GET", path), server.ask("HEAD", path)
+    assert got.status == head.status == 200
+    assert got.headers["content-type"] == head.headers["content-type"] == media_type
+    assert head.body == b"" and int(head.headers["content-length"]) == len(got.body) > 0
+
+
+def test_asset_unchanged_is_not_sent_again(server: Live) -> None:
+    first = server.ask("GET", "/static/app/theme.js")
+    again = server.ask("GET", "/static/app/theme.js", headers={"If-None-Match": first.headers["etag"]})
+    other = server.ask("GET", "/static/app/theme.js", headers={"If-None-Match": '"other"'})
+    assert (again.status, again.body) == (304, b"") and again.headers["etag"] == first.headers["etag"]
+    assert other.status == 200 and other.body == first.body
+    assert first.headers["cache-control"] == "no-cache"
+
+
+def test_kernels_served_are_the_headless_hosts_bytes(server: Live, root: Path) -> None:
+    for file in sorted((root / "webgpu").glob("*.wgsl")):
+        answer = server.ask("GET", f"/kernels/{file.name}")
+        assert answer.status == 200 and answer.body == file.read_bytes(), file.name
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A static folder with one good file and several that must stay hidden."""
+    static = tmp_path / "static"
+    (static / "app").mkdir(parents=True)
+    (static / "node_modules").mkdir()
+    for name in ("app/good.js", "app/notes.txt", "app/page.html", ".env.js", "node_modules/x.js"):
+        (static / name).write_text("x")
+    (tmp_path / "secret.js").write_text("secret")
+    (static / "app" / "link.js").symlink_to(tmp_path / "secret.js")
+    (static / "app" / "inner.js").symlink_to(static / "app" / "good.js")
+    (static / "out").symlink_to(tmp_path)
+    return static.resolve()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("app/link.js", "app/inner.js", "out/secret.js", "app/notes.txt", "app/page.html", ".env.js", "app"),
+        *("node_modules/x.js", "app/\x00good.js", "app\\good.js", "app//good.js", "app/good.js\n", "", "../secret.js"),
+    ],
+)
+def test_find_static_hidden_file_raises(folder: Path, path: str) -> None:
+    with pytest.raises(NotFound):
+        find_static(folder, path)
+
+
+def test_find_static_plain_file_is_found(folder: Path) -> None:
+    assert find_static(folder, "app/good.js") == folder / "app" / "good.js"
+
+
+def test_vendor_not_installed_names_the_command(server: Live, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(assets, "STATIC", tmp_path)
+    answer = server.ask("GET", "/vendor/tokenizers.mjs")
+    assert answer.status == 404 and "python3 play.py" in answer.json()["error"]["message"]
