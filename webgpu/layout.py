@@ -1,8 +1,8 @@
 """Which tensors a config needs, and in which GPU buffers each one lies.
 
 Matrices keep the type of the file: `fmt` 0 = f32, 1 = pairs of f16, 2 = pairs of bf16. Vectors (norm weights, biases)
-are f32. A tensor whose bytes exceed one binding (128 MiB by default) is split by rows: buffers `name#0`, `name#1`, ...; a
-bias is split like its matrix. The tensor set is strict: nothing missing, nothing unexpected, every shape as expected.
+are f32. A tensor whose bytes exceed one binding (128 MiB by default) is split by rows: buffers `name#0`, `name#1`, ...;
+a bias is split like its matrix. The tensor set is strict: nothing missing, nothing unexpected, every shape as expected.
 `static/gpu/layout.js` mirrors this.
 """
 

@@ -61,15 +61,16 @@ class Cancelled(RuntimeError):
 class Model:
     """Weights on a device and what runs on them. Make one with `Model.load`; `destroy` frees the weights."""
 
-    def __init__(self, device: Device, config: Config, placed: Mapping[str, Placed]) -> None:
-        self.device, self.config, self.placed = device, config, placed
-        self.kernels = Kernels(device)
+    def __init__(self, kernels: Kernels, config: Config, placed: Mapping[str, Placed]) -> None:
+        self.kernels, self.config, self.placed = kernels, config, placed
         sizes = {piece.buffer: piece.bytes for tensor in placed.values() for piece in tensor.pieces}
         self.weights = Buffers(self.kernels, sizes)
 
     @classmethod
-    def load(cls, device: Device, folder: Path | str, progress: Progress | None = None) -> "Model":
-        """Open a checkpoint folder and upload it, tensor by tensor.
+    def load(
+        cls, device: Device, folder: Path | str, progress: Progress | None = None, kernels: Kernels | None = None
+    ) -> "Model":
+        """Open a checkpoint folder and upload it, tensor by tensor. kernels: those compiled for an earlier model.
 
         Raises CheckpointError for the files, UnsupportedConfig for config.json, WeightsMismatch for the tensor set.
         """
@@ -79,7 +80,9 @@ class Model:
         check_names(config, checkpoint.names)
         for name, shape in shapes.items():
             check_shape(name, checkpoint.shape(name), shape)
-        model = cls(device, config, place(config, {name: checkpoint.dtype(name) for name in shapes}))
+        model = cls(
+            kernels or Kernels(device), config, place(config, {name: checkpoint.dtype(name) for name in shapes})
+        )
         for done, name in enumerate(shapes, 1):
             model.upload(name, checkpoint.read(name))
             if progress:
@@ -87,7 +90,7 @@ class Model:
         return model
 
     def upload(self, name: str, values: np.ndarray) -> None:
-        """Copy one tensor into its pieces: matrices as they are, vectors as f32. values as Checkpoint.read gives them."""
+        """Copy one tensor, as Checkpoint.read gives it, into its pieces: matrices as they are, vectors as f32."""
         placed = self.placed[name]
         if values.ndim == 1:
             values = widen(values)
@@ -161,7 +164,7 @@ class Model:
     def allocate(self, plans: list[Forward], T: int) -> Buffers:
         """Make the buffers of plans, after checking them against the device's limit."""
         sizes = merge_buffers(plans)
-        most = self.device.gpu.limits["max-storage-buffer-binding-size"]
+        most = self.kernels.gpu.limits["max-storage-buffer-binding-size"]
         name, size = max(sizes.items(), key=lambda item: item[1])
         if size > most:
             raise TooManyTokens(
@@ -197,12 +200,12 @@ class Model:
                 if cancel.is_set():
                     raise Cancelled("The run was cancelled.")
             if step.copies:
-                encoder = self.device.gpu.create_command_encoder()
+                encoder = self.kernels.gpu.create_command_encoder()
                 for copy in step.copies:
                     encoder.copy_buffer_to_buffer(
                         every[copy.source], copy.source_start, every[copy.target], copy.target_start, copy.bytes
                     )
-                self.device.gpu.queue.submit([encoder.finish()])
+                self.kernels.gpu.queue.submit([encoder.finish()])
             self.kernels.run(step.dispatches, every)
             yield step.flops
 

@@ -207,18 +207,17 @@ def spans(start: int, count: int, most: int) -> Iterator[tuple[int, int]]:
         yield at, min(most, start + count - at)
 
 
-def batches(sources: list[tuple[int, int, int]], most: int) -> Iterator[list[tuple[int, int, int]]]:
+def batches(sources: list[tuple[int, int, int]], most: int) -> list[list[tuple[int, int, int]]]:
     """Regroup (layer, row0, rows) so that each batch has at most `most` rows, in the same order."""
-    batch: list[tuple[int, int, int]] = []
-    room = most
+    every: list[list[tuple[int, int, int]]] = []
+    room = 0
     for layer, row0, rows in sources:
-        for start, count in spans(row0, rows, most):
-            while count:
-                take = min(count, room)
-                batch.append((layer, start, take))
-                start, count, room = start + take, count - take, room - take
-                if room == 0:
-                    yield batch
-                    batch, room = [], most
-    if batch:
-        yield batch
+        start = row0
+        while start < row0 + rows:
+            if room == 0:
+                every.append([])
+                room = most
+            take = min(row0 + rows - start, room)
+            every[-1].append((layer, start, take))
+            start, room = start + take, room - take
+    return every

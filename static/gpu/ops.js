@@ -18,6 +18,7 @@ export const MAX_GROUPS = 65_535
 export const MAX_TURNS = 32_768
 export const MAX_HEAD_DIM = 256
 export const MAX_TOP_K = 16
+export const HEAD_SLICE = 32
 export const DECODE_SPAN = 64
 export const LENS_TILE = 512
 export const LENS_PARTS = 1024
@@ -28,6 +29,7 @@ export class UnsupportedShape extends Error {
   constructor(message) {
     super(message)
     this.name = "UnsupportedShape"
+    this.code = "unsupported-shape"
   }
 }
 
@@ -110,9 +112,9 @@ export function rope({ x, cos, sin, out, T, heads, H, out_row0 = 0, rotate = tru
   }
 }
 
-/** How many keys one attention_fa2 dispatch streams, so that an invocation stays under MAX_TURNS. @param {number} H */
-export function keysPerDispatch(H) {
-  return Math.floor((Math.floor((MAX_TURNS - 2 * H - 8) / (Math.floor(H / 2) + 5)) * 4) / 64) * 64
+/** Loop turns of one invocation that streams S keys. @param {number} S @param {number} H */
+export function attentionTurns(S, H) {
+  return ceil(S, 4) * (1 + ceil(H, 16)) + 36
 }
 
 /**
@@ -134,9 +136,10 @@ export function attention({ q, k, v, o, lse, T, S, N, K, H, offset, window, sink
   checkGroups(N, K)
   const common = { T, S, N, K, offset, window, sinks, scale }
   const overrides = { H: headDim(H) }
+  const slices = ceil(H, HEAD_SLICE)
   if (T === 1) {
     const splits = ceil(S, DECODE_SPAN)
-    const blocks = K * ceil(Math.floor((T * N) / K), 4) * splits
+    const blocks = K * ceil(Math.floor((T * N) / K), 4) * slices * splits
     return [
       {
         kernel: "attention_decode",
@@ -154,15 +157,11 @@ export function attention({ q, k, v, o, lse, T, S, N, K, H, offset, window, sink
       },
     ]
   }
-  const step = keysPerDispatch(H)
-  const grid = fold(ceil(ceil(T, 4) * N, 16))
-  /** @type {Dispatch[]} */
-  const dispatches = []
-  for (let key0 = 0; key0 < Math.max(S, 1); key0 += step) {
-    const params = { ...common, key0, key1: Math.min(key0 + step, S) }
-    dispatches.push({ kernel: "attention_fa2", overrides, params, grid, bindings: { q, k, v, o, lse } })
+  if (attentionTurns(S, H) >= MAX_TURNS) {
+    throw new UnsupportedShape(`${S} keys of head dimension ${H} take more than ${MAX_TURNS} loop turns; use a shorter text.`)
   }
-  return dispatches
+  const grid = fold(ceil(ceil(T, 4) * slices * N, 16))
+  return [{ kernel: "attention_fa2", overrides, params: common, grid, bindings: { q, k, v, o, lse } }]
 }
 
 /**
@@ -194,7 +193,7 @@ export function attentionProbs(given) {
   }
   const overrides = { H: headDim(H), MEAN: reduce === "mean" }
   const pixelRows = ceil(rows, out_rows)
-  const turns = ceil(ceil(cols, out_cols), 4) * (Math.floor(H / 4) + 9) + 1
+  const turns = 1 + ceil(ceil(cols, out_cols), 4) * (5 + ceil(H, 16))
   const step = Math.max(1, Math.floor((MAX_TURNS - 1) / turns)) * 4
   /** @type {Dispatch[]} */
   const dispatches = []

@@ -9,10 +9,10 @@ import warnings
 
 import numpy as np
 import pytest
+
 from tests.hosts.configs import BAD, GOOD, config
 from tests.hosts.conftest import MirrorError
 from tests.tolerances import ROPE_TABLE_ABSOLUTE, ROPE_TABLE_MIRROR
-
 from webgpu.config import parse_config
 from webgpu.config_fields import UnsupportedConfig, show
 from webgpu.rope import frequencies, tables
@@ -32,7 +32,9 @@ def test_config_bad_is_refused_in_the_same_words(name, mirror):
     raw, field = BAD[name]
     with pytest.raises(UnsupportedConfig) as ours:
         parse_config(raw)
-    raw_json = raw if not isinstance(raw, dict) or raw.get("rope_theta") != float("inf") else raw | {"rope_theta": 1e308}
+    raw_json = (
+        raw if not isinstance(raw, dict) or raw.get("rope_theta") != float("inf") else raw | {"rope_theta": 1e308}
+    )
     if raw_json is raw:
         with pytest.raises(MirrorError) as theirs:
             mirror.ask("config", raw=raw)
@@ -41,7 +43,9 @@ def test_config_bad_is_refused_in_the_same_words(name, mirror):
     assert ours.value.field == field
     message = str(ours.value)
     assert field in message or "no " + field in message
-    assert message.isascii() and len(message) < 300 and message.endswith("choose another model.") and "\n" not in message
+    assert (
+        message.isascii() and len(message) < 300 and message.endswith("choose another model.") and "\n" not in message
+    )
 
 
 @pytest.mark.parametrize(
@@ -87,8 +91,6 @@ def test_rope_frequencies_match_transformers(name, total):
             hidden_size=64, num_attention_heads=2, max_position_embeddings=256, rope_parameters=dict(scaling)
         )
         wanted, attention_factor = ROPE_INIT_FUNCTIONS[scaling["rope_type"]](theirs, None, seq_len=total)
-    ours = parse_config(
-        config(num_attention_heads=2, max_position_embeddings=256, rope_parameters=scaling)
-    )
+    ours = parse_config(config(num_attention_heads=2, max_position_embeddings=256, rope_parameters=scaling))
     np.testing.assert_allclose(frequencies(ours.rope, 32, total), wanted.double().numpy(), atol=ROPE_TABLE_ABSOLUTE)
     assert ours.rope.attention_factor == pytest.approx(attention_factor, abs=1e-12)
