@@ -8,7 +8,7 @@
 //           Grid: one invocation per pixel (x columns, y rows, z heads). A pixel of many cells takes several dispatches:
 //           each reduces its rows slice0 .. slice1-1 and continues from out when slice0 > 0.
 // In:  q [T,N,H], k [S,K,H] f32, lse [N,T] f32 (natural log). Heads head0 .. head0+heads-1.
-// Loops per invocation: cells H/4 + 4; pixels ceil((slice1-slice0)/4) * ceil(cols of a pixel/4) * (H/4 + 5).
+// Loops per invocation: cells ceil(H/16) + 20; pixels ceil((slice1-slice0)/4) * (1 + ceil(cols of a pixel/4) * (5 + ceil(H/16))).
 
 override H: u32 = 64;
 override MEAN: bool = false;  // pixels: false = largest cell, true = mean of the cells
@@ -24,9 +24,24 @@ struct Params {
 @group(0) @binding(3) var<storage, read> lse: array<f32>;
 @group(0) @binding(4) var<storage, read_write> out: array<f32>;
 
-fn visible(position: vec4u, s: u32) -> vec4<bool> {
+// Four rows and four dimensions as one matrix. Past the end of a head there are zeros, for head dimensions that the
+// steps below do not divide; for the others the pipeline is made without the test.
+fn q4(at: vec4u, h: u32) -> mat4x4f {
+  if (H % 16 != 0 && h >= H / 4) { return mat4x4f(); }
+  return transpose(mat4x4f(q[at.x + h], q[at.y + h], q[at.z + h], q[at.w + h]));
+}
+fn k4(at: vec4u, h: u32) -> mat4x4f {
+  if (H % 16 != 0 && h >= H / 4) { return mat4x4f(); }
+  return mat4x4f(k[at.x + h], k[at.y + h], k[at.z + h], k[at.w + h]);
+}
+fn sees(position: vec4u, s: u32) -> vec4<bool> {
   let near = p.window == 0 || s < p.sinks;
   return (position >= vec4u(s)) & (vec4<bool>(near) | (position < vec4u(s + p.window)));
+}
+fn probability(score: vec4f, row_lse: vec4f, position: vec4u, s: u32) -> vec4f {
+  // A row that sees nothing has lse = -1e30: the exponent of a masked cell is never used.
+  let see = sees(position, s);
+  return select(vec4f(), exp2(select(vec4f(), (score * p.scale - row_lse) * LOG2_E, see)), see);
 }
 
 // Probabilities of rows t0 .. t0+3 (lanes) and keys s0 .. s0+3 (columns); the caller leaves out what lies past its window.
@@ -37,21 +52,15 @@ fn block(n: u32, t0: u32, s0: u32) -> mat4x4f {
   let row = (t * p.N + n) * (H / 4);
   let key = (s * p.K + n / (p.N / p.K)) * (H / 4);
   var score = mat4x4f();
-  for (var h = 0u; h < H / 4; h++) {
-    score += transpose(mat4x4f(q[row.x + h], q[row.y + h], q[row.z + h], q[row.w + h]))
-      * mat4x4f(k[key.x + h], k[key.y + h], k[key.z + h], k[key.w + h]);
+  for (var h = 0u; h < H / 4; h += 4) {
+    score += q4(row, h) * k4(key, h); score += q4(row, h + 1) * k4(key, h + 1);
+    score += q4(row, h + 2) * k4(key, h + 2); score += q4(row, h + 3) * k4(key, h + 3);
   }
   let at = n * p.T + t;
   let row_lse = vec4f(lse[at.x], lse[at.y], lse[at.z], lse[at.w]);
   let position = p.offset + t;
-  var result = mat4x4f();
-  for (var j = 0u; j < 4; j++) {
-    // A row that sees nothing has lse = -1e30 and no visible key; the exponent of a masked cell is never used.
-    let exponent = (score[j] * p.scale - row_lse) * LOG2_E;
-    let see = visible(position, s0 + j);
-    result[j] = select(vec4f(), exp2(select(vec4f(), exponent, see)), see);
-  }
-  return result;
+  return mat4x4f(probability(score[0], row_lse, position, s0), probability(score[1], row_lse, position, s0 + 1),
+                 probability(score[2], row_lse, position, s0 + 2), probability(score[3], row_lse, position, s0 + 3));
 }
 
 @compute @workgroup_size(16, 1, 1)

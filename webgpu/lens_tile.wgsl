@@ -3,14 +3,13 @@
 // Over one tile of the vocabulary, per row: m = max logit, s = sum exp(logit - m), u = sum exp(logit - m) (logit - m),
 // how many tokens come before the target, and the k largest logits with their ids (equal logits: lower id first).
 // Grid: one invocation owns 4 rows and one tile of `tile` tokens; tiles vary fastest; folded into y.
-// In:  x [rows,D] f32 (after the final norm), table [v_count,D] in WEIGHT_FORMAT (vocabulary rows v0 ..), targets [rows] u32,
+// In:  x [rows,D] f32 (after the final norm), table [v_count,D] in WEIGHT_FORMAT (D a multiple of 8; vocabulary rows v0 ..), targets [rows] u32,
 //      target_logit [rows] f32. This table's tiles are parts part0 .. of `parts` in all.
 // Out: part_logits, part_ids [rows,parts,TOP_K], part_stats [rows,parts,4] f32 = (m, s, u, tokens before the target).
-// Loops per invocation: ceil(tile/8) * ceil(D/8) + tile * (1 + TOP_K) + 4 * TOP_K.
+// Loops per invocation: ceil(tile/8) * (1 + D/8) + tile * (1 + TOP_K) + 5 * TOP_K + 4.
 // Lanes are rows. A logit enters the sorted lists of four rows at once: new[i] = max(top[i], min(logit, top[i-1])).
 
 override WEIGHT_FORMAT: u32 = 0;  // 0 = f32, 1 = two f16 a word, 2 = two bf16 a word
-override ALIGNED: bool = true;    // D is a multiple of 8, so a row starts on a whole vec4
 override TOP_K: u32 = 10;
 const MAX_K = 16;
 const NOTHING = -1e30;
@@ -31,29 +30,13 @@ fn halves(pair: u32) -> vec2f {
   if (WEIGHT_FORMAT == 1) { return unpack2x16float(pair); }
   return vec2f(bitcast<f32>(pair << 16), bitcast<f32>(pair & 0xffff0000u));
 }
-fn weight1(row: u32, d: u32) -> f32 {
-  if (d >= p.D) { return 0; }
-  let i = row * p.D + d;
-  if (WEIGHT_FORMAT == 0) { return bitcast<f32>(table[i / 4][i % 4]); }
-  return halves(table[i / 8][i / 2 % 4])[i % 2];
-}
-fn x1(row: u32, d: u32) -> f32 {
-  if (d >= p.D) { return 0; }
-  let i = row * p.D + d;
-  return x[i / 4][i % 4];
-}
 fn weight8(row: u32, d: u32) -> Eight {
-  if (!ALIGNED) {
-    return Eight(vec4f(weight1(row, d), weight1(row, d + 1), weight1(row, d + 2), weight1(row, d + 3)),
-                 vec4f(weight1(row, d + 4), weight1(row, d + 5), weight1(row, d + 6), weight1(row, d + 7)));
-  }
   let i = (row * p.D + d) / 8;
   if (WEIGHT_FORMAT == 0) { return Eight(bitcast<vec4f>(table[2 * i]), bitcast<vec4f>(table[2 * i + 1])); }
   let words = table[i];
   return Eight(vec4f(halves(words.x), halves(words.y)), vec4f(halves(words.z), halves(words.w)));
 }
 fn x4(row: u32, d: u32) -> vec4f {
-  if (!ALIGNED) { return vec4f(x1(row, d), x1(row, d + 1), x1(row, d + 2), x1(row, d + 3)); }
   return x[(row * p.D + d) / 4];
 }
 fn rows4(r: vec4u, d: u32) -> mat4x4f { return transpose(mat4x4f(x4(r.x, d), x4(r.y, d), x4(r.z, d), x4(r.w, d))); }
@@ -110,8 +93,8 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) group
       left += lo * mat4x4f(w0.lo, w1.lo, w2.lo, w3.lo); left += hi * mat4x4f(w0.hi, w1.hi, w2.hi, w3.hi);
       right += lo * mat4x4f(w4.lo, w5.lo, w6.lo, w7.lo); right += hi * mat4x4f(w4.hi, w5.hi, w6.hi, w7.hi);
     }
-    for (var j = 0u; j < min(4, end - v); j++) { take(left[j], p.v0 + v + j, wanted, wanted_logit); }
-    for (var j = 4u; j < min(8, end - v); j++) { take(right[j - 4], p.v0 + v + j, wanted, wanted_logit); }
+    let logits = array<vec4f, 8>(left[0], left[1], left[2], left[3], right[0], right[1], right[2], right[3]);
+    for (var j = 0u; j < min(8, end - v); j++) { take(logits[j], p.v0 + v + j, wanted, wanted_logit); }
   }
 
   let rows_stats = transpose(stats);

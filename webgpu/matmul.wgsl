@@ -1,14 +1,13 @@
 // Matrix product with the weight matrix stored output-major, as checkpoints do.
 //   out[t,m] = sum_d x[t,d] weight[m,d] + bias[m]
 // Grid: one invocation owns 8 rows and 8 columns of out, all in registers; blocks of columns vary fastest; folded into y.
-// In:  x [T,d_in] f32, weight [d_out,d_in] in WEIGHT_FORMAT, bias [d_out] f32 when HAS_BIAS.
+// In:  x [T,d_in] f32, weight [d_out,d_in] in WEIGHT_FORMAT (d_in a multiple of 8), bias [d_out] f32 when HAS_BIAS.
 // Out: element (t,m) at out[(out_row0 + t) * out_stride + out_col0 + m]: straight into a cache or a wider matrix.
-// Loops per invocation: ceil(d_in/8) (and 16 to write).
+// Loops per invocation: d_in/8 + 64.
 // A 4 x 4 block is one mat4x4f: columns are weight rows, lanes are tokens. transpose(X) * W adds four products
 // to each of sixteen sums for eight vec4 loads; with 8 x 8 the same loads serve twice.
 
 override WEIGHT_FORMAT: u32 = 0;  // 0 = f32, 1 = two f16 a word, 2 = two bf16 a word
-override ALIGNED: bool = true;    // d_in is a multiple of 8, so a row starts on a whole vec4
 override HAS_BIAS: bool = false;
 
 struct Params { T: u32, d_in: u32, d_out: u32, out_row0: u32, out_col0: u32, out_stride: u32 }
@@ -25,31 +24,13 @@ fn halves(pair: u32) -> vec2f {
   return vec2f(bitcast<f32>(pair << 16), bitcast<f32>(pair & 0xffff0000u));
 }
 
-// One element, zero past the end of the row: for rows that do not start on a whole vec4.
-fn weight1(row: u32, d: u32) -> f32 {
-  if (d >= p.d_in) { return 0; }
-  let i = row * p.d_in + d;
-  if (WEIGHT_FORMAT == 0) { return bitcast<f32>(weight[i / 4][i % 4]); }
-  return halves(weight[i / 8][i / 2 % 4])[i % 2];
-}
-fn x1(row: u32, d: u32) -> f32 {
-  if (d >= p.d_in) { return 0; }
-  let i = row * p.d_in + d;
-  return x[i / 4][i % 4];
-}
-
 fn weight8(row: u32, d: u32) -> Eight {
-  if (!ALIGNED) {
-    return Eight(vec4f(weight1(row, d), weight1(row, d + 1), weight1(row, d + 2), weight1(row, d + 3)),
-                 vec4f(weight1(row, d + 4), weight1(row, d + 5), weight1(row, d + 6), weight1(row, d + 7)));
-  }
   let i = (row * p.d_in + d) / 8;
   if (WEIGHT_FORMAT == 0) { return Eight(bitcast<vec4f>(weight[2 * i]), bitcast<vec4f>(weight[2 * i + 1])); }
   let words = weight[i];
   return Eight(vec4f(halves(words.x), halves(words.y)), vec4f(halves(words.z), halves(words.w)));
 }
 fn x4(row: u32, d: u32) -> vec4f {
-  if (!ALIGNED) { return vec4f(x1(row, d), x1(row, d + 1), x1(row, d + 2), x1(row, d + 3)); }
   return x[(row * p.d_in + d) / 4];
 }
 // Four tokens and four features, lanes are tokens. Rows past T repeat the last one and are never written.
@@ -65,6 +46,10 @@ fn write4(t: u32, m: u32, values: vec4f) {  // four tokens of one column
   for (var i = 0u; i < 4; i++) {
     if (t + i < p.T) { out[(p.out_row0 + t + i) * p.out_stride + p.out_col0 + m] = values[i] + b; }
   }
+}
+
+fn write16(t: u32, m: u32, block: mat4x4f) {
+  write4(t, m, block[0]); write4(t, m + 1, block[1]); write4(t, m + 2, block[2]); write4(t, m + 3, block[3]);
 }
 
 @compute @workgroup_size(32)
@@ -95,8 +80,6 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) group
     b0 += lower_lo * left_lo + lower_hi * left_hi;
     b1 += lower_lo * right_lo + lower_hi * right_hi;
   }
-  for (var c = 0u; c < 4; c++) {
-    write4(t, m + c, a0[c]); write4(t, m + 4 + c, a1[c]);
-    write4(t + 4, m + c, b0[c]); write4(t + 4, m + 4 + c, b1[c]);
-  }
+  write16(t, m, a0); write16(t, m + 4, a1);
+  write16(t + 4, m, b0); write16(t + 4, m + 4, b1);
 }

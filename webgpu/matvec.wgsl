@@ -1,13 +1,12 @@
 // Matrix product for one token (decoding), where reading the weights is all the work.
 //   out[m] = sum_d x[d] weight[m,d] + bias[m]
 // Grid: one invocation owns 4 columns of out; folded into y.
-// In:  x [d_in] f32, weight [d_out,d_in] in WEIGHT_FORMAT, bias [d_out] f32 when HAS_BIAS.
+// In:  x [d_in] f32, weight [d_out,d_in] in WEIGHT_FORMAT (d_in a multiple of 8), bias [d_out] f32 when HAS_BIAS.
 // Out: element m at out[out_row0 * out_stride + out_col0 + m].
-// Loops per invocation: ceil(d_in/8) (and 4 to write).
+// Loops per invocation: d_in/8 (and 4 to write).
 // x * mat4x4f(four weight rows) is four dot products: every load of x serves four columns.
 
 override WEIGHT_FORMAT: u32 = 0;  // 0 = f32, 1 = two f16 a word, 2 = two bf16 a word
-override ALIGNED: bool = true;    // d_in is a multiple of 8, so a row starts on a whole vec4
 override HAS_BIAS: bool = false;
 
 struct Params { d_in: u32, d_out: u32, out_row0: u32, out_col0: u32, out_stride: u32 }
@@ -24,30 +23,13 @@ fn halves(pair: u32) -> vec2f {
   return vec2f(bitcast<f32>(pair << 16), bitcast<f32>(pair & 0xffff0000u));
 }
 
-// One element, zero past the end of the row: for rows that do not start on a whole vec4.
-fn weight1(row: u32, d: u32) -> f32 {
-  if (d >= p.d_in) { return 0; }
-  let i = row * p.d_in + d;
-  if (WEIGHT_FORMAT == 0) { return bitcast<f32>(weight[i / 4][i % 4]); }
-  return halves(weight[i / 8][i / 2 % 4])[i % 2];
-}
-fn x1(d: u32) -> f32 {
-  if (d >= p.d_in) { return 0; }
-  return x[d / 4][d % 4];
-}
-
 fn weight8(row: u32, d: u32) -> Eight {
-  if (!ALIGNED) {
-    return Eight(vec4f(weight1(row, d), weight1(row, d + 1), weight1(row, d + 2), weight1(row, d + 3)),
-                 vec4f(weight1(row, d + 4), weight1(row, d + 5), weight1(row, d + 6), weight1(row, d + 7)));
-  }
   let i = (row * p.d_in + d) / 8;
   if (WEIGHT_FORMAT == 0) { return Eight(bitcast<vec4f>(weight[2 * i]), bitcast<vec4f>(weight[2 * i + 1])); }
   let words = weight[i];
   return Eight(vec4f(halves(words.x), halves(words.y)), vec4f(halves(words.z), halves(words.w)));
 }
 fn x4(d: u32) -> vec4f {
-  if (!ALIGNED) { return vec4f(x1(d), x1(d + 1), x1(d + 2), x1(d + 3)); }
   return x[d / 4];
 }
 

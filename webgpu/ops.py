@@ -15,6 +15,7 @@ MAX_GROUPS = 65_535     # WebGPU: workgroups per dimension
 MAX_TURNS = 32_768      # loop turns per invocation; llvmpipe silently stops at 65,535
 MAX_HEAD_DIM = 256
 MAX_TOP_K = 16
+HEAD_SLICE = 32         # dimensions of o per invocation of attention_fa2 and attention_decode
 DECODE_SPAN = 64        # keys per invocation of attention_decode
 LENS_TILE = 512         # vocabulary rows per invocation of lens_tile
 LENS_PARTS = 1024       # most tiles a row's merge can take
@@ -47,7 +48,7 @@ def _ceil(a: int, b: int) -> int:
 
 def _head_dim(H: int) -> int:
     if H % 4 or not 4 <= H <= MAX_HEAD_DIM:
-        raise UnsupportedShape(f"head dimension is {H}; the attention kernels take multiples of 4 from 4 to {MAX_HEAD_DIM}.")
+        raise UnsupportedShape(f"head dimension is {H}; the attention kernels take multiples of 4 up to {MAX_HEAD_DIM}.")
     return H
 
 
@@ -73,11 +74,16 @@ def rmsnorm(x, weight, out, *, rows, width, eps) -> Dispatch:
 
 
 def matmul(x, weight, bias, out, *, T, d_in, d_out, fmt, out_row0=0, out_col0=0, out_stride=None) -> Dispatch:
-    """Write x [T,d_in] times weight [d_out,d_in] transposed, plus bias [d_out] unless None; T = 1 takes matvec."""
-    overrides = {"WEIGHT_FORMAT": fmt, "ALIGNED": d_in % 8 == 0, "HAS_BIAS": bias is not None}
+    """Write x [T,d_in] times weight [d_out,d_in] transposed, plus bias [d_out] unless None.
+
+    T = 1 takes matvec; a d_in that is not a multiple of 8 takes the plain matmul_any.
+    """
+    overrides = {"WEIGHT_FORMAT": fmt, "HAS_BIAS": bias is not None}
     params = {"d_in": d_in, "d_out": d_out, "out_row0": out_row0, "out_col0": out_col0,
               "out_stride": d_out if out_stride is None else out_stride}
     bindings = {"x": x, "weight": weight, "bias": NONE if bias is None else bias, "out": out}
+    if d_in % 8:
+        return Dispatch("matmul_any", overrides, {"T": T, **params}, fold(_ceil(T * d_out, 64)), bindings)
     if T == 1:
         return Dispatch("matvec", overrides, params, fold(_ceil(d_out, 4 * 32)), bindings)
     blocks = _ceil(T, 8) * _ceil(d_out, 8)
@@ -95,9 +101,9 @@ def rope(x, cos, sin, out, *, T, heads, H, out_row0=0, rotate=True) -> Dispatch:
     )
 
 
-def keys_per_dispatch(H: int) -> int:
-    """How many keys one attention_fa2 dispatch streams, so that an invocation stays under MAX_TURNS."""
-    return (MAX_TURNS - 2 * H - 8) // (H // 2 + 5) * 4 // 64 * 64
+def attention_turns(S: int, H: int) -> int:
+    """Loop turns of one invocation that streams S keys."""
+    return _ceil(S, 4) * (1 + _ceil(H, 16)) + 36
 
 
 def attention_scratch(*, T, S, N, H) -> int:
@@ -109,27 +115,24 @@ def attention(q, k, v, o, lse, *, T, S, N, K, H, offset, window, sinks, scale, s
     """Attention of q [T,N,H] over k and v [S,K,H] -> o [T,N,H], lse [N,T] natural log.
 
     Query t stands at offset + t; window 0 = all earlier keys; sinks = first keys always seen. T = 1 splits the keys
-    and needs `scratch` of attention_scratch bytes; T > 1 streams them, in several dispatches when S is long.
+    and needs `scratch` of attention_scratch bytes; T > 1 streams them.
     """
     _groups(N, K)
     common = {"T": T, "S": S, "N": N, "K": K, "offset": offset, "window": window, "sinks": sinks, "scale": scale}
-    overrides = {"H": _head_dim(H)}
+    overrides, slices = {"H": _head_dim(H)}, _ceil(H, HEAD_SLICE)
     if T == 1:
         splits = _ceil(S, DECODE_SPAN)
-        blocks = K * _ceil(T * N // K, 4) * splits
+        blocks = K * _ceil(T * N // K, 4) * slices * splits
         return [
             Dispatch("attention_decode", overrides, {**common, "span": DECODE_SPAN, "splits": splits},
                      fold(_ceil(blocks, 16)), {"q": q, "k": k, "v": v, "part": scratch}),
             Dispatch("attention_merge", overrides, {"T": T, "N": N, "splits": splits},
                      fold(_ceil(T * N * H // 4, 16)), {"part": scratch, "o": o, "lse": lse}),
         ]
-    step = keys_per_dispatch(H)
-    grid = fold(_ceil(_ceil(T, 4) * N, 16))
-    return [
-        Dispatch("attention_fa2", overrides, {**common, "key0": key0, "key1": min(key0 + step, S)},
-                 grid, {"q": q, "k": k, "v": v, "o": o, "lse": lse})
-        for key0 in range(0, max(S, 1), step)
-    ]
+    if attention_turns(S, H) >= MAX_TURNS:
+        raise UnsupportedShape(f"{S} keys of head dimension {H} take more than {MAX_TURNS} loop turns; use a shorter text.")
+    return [Dispatch("attention_fa2", overrides, common, fold(_ceil(_ceil(T, 4) * slices * N, 16)),
+                     {"q": q, "k": k, "v": v, "o": o, "lse": lse})]
 
 
 def attention_probs(
@@ -157,7 +160,7 @@ def attention_probs(
         return [Dispatch("attention_cells", {"H": _head_dim(H)}, params, grid, bindings)]
     overrides = {"H": _head_dim(H), "MEAN": reduce == "mean"}
     pixel_rows, pixel_cols = _ceil(rows, out_rows), _ceil(cols, out_cols)
-    step = max(1, (MAX_TURNS - 1) // (_ceil(pixel_cols, 4) * (H // 4 + 9) + 1)) * 4
+    step = max(1, (MAX_TURNS - 1) // (1 + _ceil(pixel_cols, 4) * (5 + _ceil(H, 16)))) * 4
     grid = (_ceil(out_cols, 16), out_rows, heads)
     return [
         Dispatch("attention_pixels", overrides, {**params, "slice0": s, "slice1": min(s + step, pixel_rows)}, grid, bindings)
@@ -208,10 +211,12 @@ def lens(
     -> ids, logits [rows,k] (best first, equal logits: lower id first), stats [rows,4] = (lse, entropy in nats,
     target logit, target rank with 0 = best; without a target -1e30 and -1). log-probability = logit - lse.
     """
+    if D % 8:
+        raise UnsupportedShape(f"the model's width is {D}; the lens takes multiples of 8.")
     if not 1 <= k <= MAX_TOP_K:
         raise UnsupportedShape(f"k is {k}; the lens keeps 1 to {MAX_TOP_K} tokens.")
     tile, parts, part0 = lens_tile(D, V, k), lens_parts(tables, D=D, V=V, k=k), 0
-    weights = {"WEIGHT_FORMAT": fmt, "ALIGNED": D % 8 == 0}
+    weights = {"WEIGHT_FORMAT": fmt}
     first, second = [], []
     for table, v0, v_count in tables:
         shape = {"rows": rows, "D": D, "v0": v0, "v_count": v_count}

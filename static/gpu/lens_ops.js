@@ -53,10 +53,11 @@ export function lensScratch(tables, { rows, D, V, k = 10 }) {
 export function lens(given) {
   const { x, tables, targets, ids, logits, stats, rows, D, V, fmt, k = 10 } = given
   const { target_logit, part_logits, part_ids, part_stats } = given
+  if (D % 8) throw new UnsupportedShape(`the model's width is ${D}; the lens takes multiples of 8.`)
   if (k < 1 || k > MAX_TOP_K) throw new UnsupportedShape(`k is ${k}; the lens keeps 1 to ${MAX_TOP_K} tokens.`)
   const tile = lensTile(D, V, k)
   const parts = lensParts(tables, { D, V, k })
-  const weights = { WEIGHT_FORMAT: fmt, ALIGNED: D % 8 === 0 }
+  const weights = { WEIGHT_FORMAT: fmt }
   const scratch = { part_logits, part_ids, part_stats }
   /** @type {Dispatch[]} */
   const first = []

@@ -48,7 +48,7 @@ export function fold(groups) {
 /** @param {number} H */
 function headDim(H) {
   if (H % 4 || H < 4 || H > MAX_HEAD_DIM) {
-    throw new UnsupportedShape(`head dimension is ${H}; the attention kernels take multiples of 4 from 4 to ${MAX_HEAD_DIM}.`)
+    throw new UnsupportedShape(`head dimension is ${H}; the attention kernels take multiples of 4 up to ${MAX_HEAD_DIM}.`)
   }
   return H
 }
@@ -81,15 +81,19 @@ export function rmsnorm({ x, weight, out, rows, width, eps }) {
 }
 
 /**
- * Write x [T,d_in] times weight [d_out,d_in] transposed, plus bias [d_out] unless null; T = 1 takes matvec.
+ * Write x [T,d_in] times weight [d_out,d_in] transposed, plus bias [d_out] unless null.
+ * T = 1 takes matvec; a d_in that is not a multiple of 8 takes the plain matmul_any.
  * @param {{x: string, weight: string, bias: string | null, out: string, T: number, d_in: number, d_out: number,
  *   fmt: number, out_row0?: number, out_col0?: number, out_stride?: number}} given
  * @returns {Dispatch}
  */
 export function matmul({ x, weight, bias, out, T, d_in, d_out, fmt, out_row0 = 0, out_col0 = 0, out_stride = d_out }) {
-  const overrides = { WEIGHT_FORMAT: fmt, ALIGNED: d_in % 8 === 0, HAS_BIAS: bias !== null }
+  const overrides = { WEIGHT_FORMAT: fmt, HAS_BIAS: bias !== null }
   const params = { d_in, d_out, out_row0, out_col0, out_stride }
   const bindings = { x, weight, bias: bias ?? NONE, out }
+  if (d_in % 8) {
+    return { kernel: "matmul_any", overrides, params: { T, ...params }, grid: fold(ceil(T * d_out, 64)), bindings }
+  }
   if (T === 1) return { kernel: "matvec", overrides, params, grid: fold(ceil(d_out, 4 * 32)), bindings }
   const blocks = ceil(T, 8) * ceil(d_out, 8)
   return { kernel: "matmul", overrides, params: { T, ...params }, grid: fold(ceil(blocks, 32)), bindings }
