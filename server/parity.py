@@ -26,7 +26,7 @@ WRITTEN_BY = {
     **dict.fromkeys(("resid_mid", "resid_post"), "add"),
     "lens_logprobs": "lens",
 }
-ABSOLUTE = frozenset({"pattern", "lse", "lens_logprobs", "decode"})
+ABSOLUTE = frozenset({"pattern", "lse", "lens_logprobs"})
 
 # float32 rounds to 6e-8 of a value; a row of 1,536 products rounds to about 2e-6 of the tensor's largest value, and
 # scores, which exp() then magnifies, are sums of up to 256 products of values that can exceed 100.
@@ -34,8 +34,11 @@ KERNEL_TOLERANCE = 2e-5
 SCORE_TOLERANCE = 1e-4
 # Rounding grows with depth: what 30 layers add up stays well below the 1e-3 that a reader could see in a figure.
 LAYER_TOLERANCE = 2e-4
-# Log-probabilities come out of a sum over the vocabulary of logits that can exceed 30.
+# Log-probabilities come out of a sum over the vocabulary of logits that can exceed 30 (2e-6 measured).
 LOGPROB_TOLERANCE = 2e-4
+# In the lens's early rows the final norm magnifies a residual stream it was not made for: logits reach hundreds (7e-5
+# measured on SmolLM2).
+LENS_TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -82,8 +85,8 @@ def lens_error(given: dict[str, np.ndarray], wanted: dict[str, np.ndarray]) -> f
 
 def tolerance_of(name: str) -> float:
     """Tolerance of one kernel's tensor."""
-    if name in ("logits", "lens_logprobs", "decode"):
-        return LOGPROB_TOLERANCE
+    if name == "lens_logprobs":
+        return LENS_TOLERANCE
     return SCORE_TOLERANCE if name in ("lse", "pattern", "z", "attn_out", "resid_mid") else KERNEL_TOLERANCE
 
 

@@ -40,3 +40,7 @@ wrong row order in q or k moves it in the first."""
 
 # server: the oracle's float64 numbers travel as float32, which rounds each to 6e-8 of its value
 ORACLE_FLOAT32 = 1e-6
+
+# Kernels against oracle through `playground trace`, two layers of a small random model, relative to the largest value
+# of the tensor or to one: float32 sums of at most 97 products.
+BACKENDS_AGREE = 2e-5
