@@ -33,17 +33,20 @@ def window(
     return plan
 
 
-def logits(config: Config, placed: Mapping[str, Placed], *, row0: int, rows: int) -> Builder:
-    """Logits after the last layer of positions row0 ..: buffers `final_norm` [rows,D] and `logits` [rows,V] f32."""
+def logits(config: Config, placed: Mapping[str, Placed], *, sources: list[tuple[int, int, int]]) -> Builder:
+    """Final norm and unembedding of rows of the residual stream: buffers `final_norm` [R,D] and `logits` [R,V] f32.
+
+    sources: (layer 0 .. L, row0, rows), one after the other; R rows in all.
+    """
     plan = Builder(config, placed)
-    plan.logits(residual(plan, [(config.L, row0, rows)]), rows)
+    plan.logits(residual(plan, sources), sum(rows for _, _, rows in sources))
     return plan
 
 
 def lens(config: Config, placed: Mapping[str, Placed], *, sources: list[tuple[int, int, int]]) -> Builder:
-    """Logit lens of rows of the residual stream: the final norm recomputed there, then the unembedding.
+    """Logit lens of rows of the residual stream, fused: like `logits`, but no [R,V] is kept. D is a multiple of 8.
 
-    sources: (layer 0 .. L, row0, rows), one after the other; R rows in all. In: buffer `targets` [R] u32,
+    In: buffer `targets` [R] u32,
     0xffffffff = none. Out: `lens_ids` and `lens_logits` [R,10], `lens_stats` [R,4] f32 = (lse, entropy in nats,
     target logit, target rank).
     """

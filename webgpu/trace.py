@@ -5,7 +5,6 @@ Shapes in the notation of the house; log-probabilities are natural. static/gpu/t
 """
 
 from collections import ChainMap
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -153,29 +152,22 @@ class Trace:
             raise BadQuery(f"{what} {start} + {count} is outside this trace: allowed are 0 to {end - 1}.")
 
     def output_rows(self, name: str, row0: int, rows: int) -> np.ndarray:
+        """`final_norm` or `logits` after the last layer, of any number of rows."""
         c, answers = self.model.config, []
-        for start, count in spans(row0, rows, queries.rows_per_query(c)):
-            plan = queries.logits(c, self.model.placed, row0=start, rows=count)
-            width = c.D if name == "final_norm" else c.V
-            answers.append(self.ask(plan, {name: ("float32", (count, width))})[name])
+        for batch in batches([(c.L, row0, rows)], queries.rows_per_query(c)):
+            shape = (count_rows(batch), c.D if name == "final_norm" else c.V)
+            plan = queries.logits(c, self.model.placed, sources=batch)
+            answers.append(self.ask(plan, {name: ("float32", shape)})[name])
         return np.concatenate(answers)
 
     def lens_of(self, sources: list[tuple[int, int, int]], target: int | None = None) -> dict[str, np.ndarray]:
         """Lens of any rows of any layers, in batches that keep a submit short."""
-        if target is not None and not 0 <= target < self.model.config.V:
-            raise BadQuery(f"Target {target} is outside the vocabulary: allowed are 0 to {self.model.config.V - 1}.")
-        answers: list[dict[str, np.ndarray]] = []
-        for batch in batches(sources, queries.rows_per_query(self.model.config)):
-            rows = sum(count for _, _, count in batch)
-            plan = queries.lens(self.model.config, self.model.placed, sources=batch)
-            targets = np.full(rows, NO_TARGET if target is None else target, np.uint32)
-            wanted = {
-                "lens_ids": ("uint32", (rows, TOP)),
-                "lens_logits": ("float32", (rows, TOP)),
-                "lens_stats": ("float32", (rows, 4)),
-            }
-            answers.append(self.ask(plan, wanted, {"targets": targets}))
-        ids, logits, stats = (np.concatenate([a[name] for a in answers]) for name in wanted)
+        c = self.model.config
+        if target is not None and not 0 <= target < c.V:
+            raise BadQuery(f"Target {target} is outside the vocabulary: allowed are 0 to {c.V - 1}.")
+        answer = self.lens_plain if c.D % 8 else self.lens_fused
+        parts = [answer(batch, target) for batch in batches(sources, queries.rows_per_query(c))]
+        ids, logits, stats = (np.concatenate(column) for column in zip(*parts, strict=True))
         lse = stats[:, 0]
         return {
             "ids": ids,
@@ -185,6 +177,33 @@ class Trace:
             "target_logprob": stats[:, 2] - lse if target is not None else np.full(len(lse), np.nan, np.float32),
             "target_rank": stats[:, 3].astype(np.int32),
         }
+
+    def lens_fused(self, batch: list[tuple[int, int, int]], target: int | None) -> tuple[np.ndarray, ...]:
+        """ids, logits [R,10] and stats [R,4] by the lens kernels."""
+        rows = count_rows(batch)
+        plan = queries.lens(self.model.config, self.model.placed, sources=batch)
+        targets = np.full(rows, NO_TARGET if target is None else target, np.uint32)
+        wanted = {
+            "lens_ids": ("uint32", (rows, TOP)),
+            "lens_logits": ("float32", (rows, TOP)),
+            "lens_stats": ("float32", (rows, 4)),
+        }
+        return tuple(self.ask(plan, wanted, {"targets": targets}).values())
+
+    def lens_plain(self, batch: list[tuple[int, int, int]], target: int | None) -> tuple[np.ndarray, ...]:
+        """The same from whole logits, for widths that are no multiple of 8 (no trained model has one)."""
+        plan, V = queries.logits(self.model.config, self.model.placed, sources=batch), self.model.config.V
+        logits = self.ask(plan, {"logits": ("float32", (count_rows(batch), V))})["logits"]
+        ids = np.argsort(-logits, axis=1, kind="stable")[:, :TOP]
+        wide = logits.astype(np.float64) - logits.max(1, keepdims=True)
+        total = np.exp(wide).sum(1)
+        entropy = np.log(total) - (np.exp(wide) * wide).sum(1) / total
+        stats = np.stack([logits.max(1) + np.log(total), entropy, np.full(len(total), -1e30), -np.ones(len(total))], 1)
+        if target is not None:
+            mine = logits[:, target : target + 1]
+            stats[:, 2] = mine[:, 0]
+            stats[:, 3] = (logits > mine).sum(1) + (logits[:, :target] == mine).sum(1)
+        return ids.astype(np.uint32), np.take_along_axis(logits, ids, 1), stats.astype(np.float32)
 
     def ask(
         self, plan: Any, wanted: dict[str, tuple[str, tuple[int, ...]]], given: dict[str, np.ndarray] | None = None
@@ -201,10 +220,9 @@ class Trace:
             scratch.destroy()
 
 
-def spans(start: int, count: int, most: int) -> Iterator[tuple[int, int]]:
-    """Cut start .. start+count-1 into (start, count) of at most `most`."""
-    for at in range(start, start + count, most):
-        yield at, min(most, start + count - at)
+def count_rows(sources: list[tuple[int, int, int]]) -> int:
+    """Rows in all of (layer, row0, rows)."""
+    return sum(rows for _, _, rows in sources)
 
 
 def batches(sources: list[tuple[int, int, int]], most: int) -> list[list[tuple[int, int, int]]]:

@@ -5,8 +5,8 @@
  * model is run exactly or refused with one sentence that names the field. Mirrors webgpu/config.py: same verdict, same words.
  * @module
  */
-import { UnsupportedConfig, flag, get, isWhole, number, optionalWhole, refuseUnless, whole } from "./config_fields.js"
-import { parseRope } from "./rope.js"
+import { UnsupportedConfig, flag, get, isWhole, number, optionalWhole, refuseUnless, whole } from "./config_fields.js";
+import { parseRope } from "./rope.js";
 
 /** @typedef {import("./config_fields.js").Raw} Raw */
 /**
@@ -22,7 +22,7 @@ export const FAMILIES = new Map([
   ["qwen3", "Qwen3ForCausalLM"],
   ["mistral", "MistralForCausalLM"],
   ["smollm3", "SmolLM3ForCausalLM"],
-])
+]);
 
 /**
  * Fields that would change the numbers, with the values that leave them alone (null and absent always do).
@@ -52,7 +52,7 @@ const NEUTRAL = [
   ["use_bidirectional_attention", [false]],
   ["is_encoder_decoder", [false]],
   ["add_cross_attention", [false]],
-]
+];
 
 /**
  * Read a parsed config.json. Throws UnsupportedConfig naming the first field that is not run exactly.
@@ -60,20 +60,20 @@ const NEUTRAL = [
  */
 export function parseConfig(given) {
   if (given === null || typeof given !== "object" || Array.isArray(given)) {
-    throw new UnsupportedConfig("object", given, "one JSON object")
+    throw new UnsupportedConfig("object", given, "one JSON object");
   }
-  const raw = /** @type {Raw} */ (given)
-  const family = checkFamily(raw)
-  for (const [field, neutral] of NEUTRAL) refuseUnless(raw, field, neutral)
-  const D = whole(raw, "hidden_size", 65536)
-  const N = whole(raw, "num_attention_heads", 1024)
-  const K = kvHeads(raw, family, N)
-  const H = headDim(raw, family, D, N)
-  const L = whole(raw, "num_hidden_layers", 512)
-  const rotates = ropeLayers(raw, family, L)
-  const rope = parseRope(raw, family)
-  const bias = biases(raw, family)
-  const stretch = rope.type === "dynamic" ? Math.max(rope.factor, 1) : 1
+  const raw = /** @type {Raw} */ (given);
+  const family = checkFamily(raw);
+  for (const [field, neutral] of NEUTRAL) refuseUnless(raw, field, neutral);
+  const D = whole(raw, "hidden_size", 65536);
+  const N = whole(raw, "num_attention_heads", 1024);
+  const K = kvHeads(raw, family, N);
+  const H = headDim(raw, family, D, N);
+  const L = whole(raw, "num_hidden_layers", 512);
+  const rotates = ropeLayers(raw, family, L);
+  const rope = parseRope(raw, family);
+  const bias = biases(raw, family);
+  const stretch = rope.type === "dynamic" ? Math.max(rope.factor, 1) : 1;
   return {
     family,
     V: whole(raw, "vocab_size", 2 ** 20),
@@ -92,7 +92,7 @@ export function parseConfig(given) {
     rotates,
     rope,
     scale: 1 / Math.sqrt(H),
-  }
+  };
 }
 
 /**
@@ -100,15 +100,15 @@ export function parseConfig(given) {
  * @param {Raw} raw
  */
 function checkFamily(raw) {
-  const family = get(raw, "model_type")
-  const name = typeof family === "string" ? FAMILIES.get(family) : undefined
-  if (name === undefined) throw new UnsupportedConfig("model_type", family, [...FAMILIES.keys()].join(", "))
-  const architectures = get(raw, "architectures")
+  const family = get(raw, "model_type");
+  const name = typeof family === "string" ? FAMILIES.get(family) : undefined;
+  if (name === undefined) throw new UnsupportedConfig("model_type", family, [...FAMILIES.keys()].join(", "));
+  const architectures = get(raw, "architectures");
   if (architectures != null && !(Array.isArray(architectures) && architectures.length === 1 && architectures[0] === name)) {
-    const first = Array.isArray(architectures) && architectures.length ? architectures[0] : architectures
-    throw new UnsupportedConfig("architectures", first, name)
+    const first = Array.isArray(architectures) && architectures.length ? architectures[0] : architectures;
+    throw new UnsupportedConfig("architectures", first, name);
   }
-  return /** @type {string} */ (family)
+  return /** @type {string} */ (family);
 }
 
 /**
@@ -116,10 +116,10 @@ function checkFamily(raw) {
  * @param {Raw} raw @param {string} family @param {number} N
  */
 function kvHeads(raw, family, N) {
-  const every = family === "llama" || Object.hasOwn(raw, "num_key_value_heads")
-  const K = whole(raw, "num_key_value_heads", N, every ? N : null)
-  if (N % K) throw new UnsupportedConfig("num_key_value_heads", K, `a divisor of num_attention_heads = ${N}`)
-  return K
+  const every = family === "llama" || Object.hasOwn(raw, "num_key_value_heads");
+  const K = whole(raw, "num_key_value_heads", N, every ? N : null);
+  if (N % K) throw new UnsupportedConfig("num_key_value_heads", K, `a divisor of num_attention_heads = ${N}`);
+  return K;
 }
 
 /**
@@ -127,12 +127,12 @@ function kvHeads(raw, family, N) {
  * @param {Raw} raw @param {string} family @param {number} D @param {number} N
  */
 function headDim(raw, family, D, N) {
-  const fixed = family === "qwen3" && !Object.hasOwn(raw, "head_dim")
-  const H = get(raw, "head_dim") ?? (fixed ? 128 : D / N)
+  const fixed = family === "qwen3" && !Object.hasOwn(raw, "head_dim");
+  const H = get(raw, "head_dim") ?? (fixed ? 128 : D / N);
   if (!isWhole(H) || H < 4 || H > 256 || H % 4) {
-    throw new UnsupportedConfig("head_dim", H, "multiples of 4 from 4 to 256")
+    throw new UnsupportedConfig("head_dim", H, "multiples of 4 from 4 to 256");
   }
-  return H
+  return H;
 }
 
 /**
@@ -140,19 +140,19 @@ function headDim(raw, family, D, N) {
  * @param {Raw} raw @param {string} family @param {number} L @returns {boolean[]}
  */
 function ropeLayers(raw, family, L) {
-  const listed = get(raw, "no_rope_layers")
+  const listed = get(raw, "no_rope_layers");
   if (family !== "smollm3") {
-    refuseUnless(raw, "no_rope_layers", [])
-    return Array(L).fill(true)
+    refuseUnless(raw, "no_rope_layers", []);
+    return Array(L).fill(true);
   }
   if (listed == null) {
-    const interval = whole(raw, "no_rope_layer_interval", 2 ** 20, 4)
-    return Array.from({ length: L }, (_, layer) => (layer + 1) % interval !== 0)
+    const interval = whole(raw, "no_rope_layer_interval", 2 ** 20, 4);
+    return Array.from({ length: L }, (_, layer) => (layer + 1) % interval !== 0);
   }
   if (!Array.isArray(listed) || listed.length < L || listed.some((x) => x !== 0 && x !== 1)) {
-    throw new UnsupportedConfig("no_rope_layers", listed, `a list of at least ${L} zeros and ones`)
+    throw new UnsupportedConfig("no_rope_layers", listed, `a list of at least ${L} zeros and ones`);
   }
-  return listed.slice(0, L).map((x) => x === 1)
+  return listed.slice(0, L).map((x) => x === 1);
 }
 
 /**
@@ -161,38 +161,38 @@ function ropeLayers(raw, family, L) {
  */
 function layerWindows(raw, family, L, rotates) {
   /** @type {number | null} */
-  let window = null
-  let slides = Array(L).fill(false)
+  let window = null;
+  let slides = Array(L).fill(false);
   if (family === "mistral") {
-    window = optionalWhole(raw, "sliding_window", 4096)
-    slides = Array(L).fill(true)
+    window = optionalWhole(raw, "sliding_window", 4096);
+    slides = Array(L).fill(true);
   } else if (family === "llama") {
-    refuseUnless(raw, "sliding_window", [])
+    refuseUnless(raw, "sliding_window", []);
   } else {
     if (flag(raw, "use_sliding_window", false)) {
-      window = optionalWhole(raw, "sliding_window", family === "smollm3" ? null : 4096)
+      window = optionalWhole(raw, "sliding_window", family === "smollm3" ? null : 4096);
     }
-    slides = rotates.map((rotate, i) => (family === "smollm3" ? !rotate : i >= firstWindowLayer(raw)))
+    slides = rotates.map((rotate, i) => (family === "smollm3" ? !rotate : i >= firstWindowLayer(raw)));
   }
-  slides = slides.map((slide) => slide && window !== null)
-  const types = get(raw, "layer_types")
+  slides = slides.map((slide) => slide && window !== null);
+  const types = get(raw, "layer_types");
   if (types != null) {
-    const names = window === null ? ["full_attention"] : ["full_attention", "sliding_attention"]
+    const names = window === null ? ["full_attention"] : ["full_attention", "sliding_attention"];
     if (!Array.isArray(types) || types.length !== L || types.some((type) => !names.includes(type))) {
-      throw new UnsupportedConfig("layer_types", types, `a list of ${L} entries, each ${names.join(" or ")},`)
+      throw new UnsupportedConfig("layer_types", types, `a list of ${L} entries, each ${names.join(" or ")},`);
     }
-    const listed = types.map((type) => type === "sliding_attention")
+    const listed = types.map((type) => type === "sliding_attention");
     if (family === "mistral" && listed.some((slide, i) => slide !== slides[i])) {
-      throw new UnsupportedConfig("layer_types", types, "the one window of sliding_window in every layer")
+      throw new UnsupportedConfig("layer_types", types, "the one window of sliding_window in every layer");
     }
-    slides = listed
+    slides = listed;
   }
-  return slides.map((slide) => (slide && window !== null ? window : 0))
+  return slides.map((slide) => (slide && window !== null ? window : 0));
 }
 
 /** Qwen: layers below max_window_layers see everything. @param {Raw} raw */
 function firstWindowLayer(raw) {
-  return get(raw, "max_window_layers") === 0 ? 0 : whole(raw, "max_window_layers", 2 ** 20, 28)
+  return get(raw, "max_window_layers") === 0 ? 0 : whole(raw, "max_window_layers", 2 ** 20, 28);
 }
 
 /**
@@ -201,12 +201,12 @@ function firstWindowLayer(raw) {
  */
 function biases(raw, family) {
   if (family === "qwen2") {
-    refuseUnless(raw, "attention_bias", [true])
-    refuseUnless(raw, "mlp_bias", [false])
-    return { qkv_bias: true, o_bias: false, mlp_bias: false }
+    refuseUnless(raw, "attention_bias", [true]);
+    refuseUnless(raw, "mlp_bias", [false]);
+    return { qkv_bias: true, o_bias: false, mlp_bias: false };
   }
-  if (family === "mistral") refuseUnless(raw, "attention_bias", [false])
-  const attention = flag(raw, "attention_bias", false)
-  if (family === "qwen3" || family === "mistral") refuseUnless(raw, "mlp_bias", [false])
-  return { qkv_bias: attention, o_bias: attention, mlp_bias: flag(raw, "mlp_bias", false) }
+  if (family === "mistral") refuseUnless(raw, "attention_bias", [false]);
+  const attention = flag(raw, "attention_bias", false);
+  if (family === "qwen3" || family === "mistral") refuseUnless(raw, "mlp_bias", [false]);
+  return { qkv_bias: attention, o_bias: attention, mlp_bias: flag(raw, "mlp_bias", false) };
 }

@@ -12,22 +12,22 @@
 export class UnsupportedConfig extends Error {
   /** @param {string} field @param {unknown} value @param {string} allowed */
   constructor(field, value, allowed) {
-    const given = value == null ? `config.json has no ${field}` : `config.json has ${field} = ${show(value)}`
-    super(`${given}, and the kernels run ${allowed} there: choose another model.`)
-    this.name = "UnsupportedConfig"
-    this.code = "unsupported-config"
-    this.field = field
+    const given = value == null ? `config.json has no ${field}` : `config.json has ${field} = ${show(value)}`;
+    super(`${given}, and the kernels run ${allowed} there: choose another model.`);
+    this.name = "UnsupportedConfig";
+    this.code = "unsupported-config";
+    this.field = field;
   }
 }
 
 /** The field's value, undefined where the object has no such key of its own. @param {Raw} raw @param {string} field */
 export function get(raw, field) {
-  return Object.hasOwn(raw, field) ? raw[field] : undefined
+  return Object.hasOwn(raw, field) ? raw[field] : undefined;
 }
 
 /** Whether a JSON value is a whole number (never a boolean). @param {unknown} value @returns {value is number} */
 export function isWhole(value) {
-  return typeof value === "number" && Number.isInteger(value)
+  return typeof value === "number" && Number.isInteger(value);
 }
 
 /**
@@ -35,11 +35,11 @@ export function isWhole(value) {
  * @param {Raw} raw @param {string} field @param {number} most @param {number | null} fallback @param {string} prefix
  */
 export function whole(raw, field, most, fallback = null, prefix = "") {
-  const value = get(raw, field) ?? fallback
+  const value = get(raw, field) ?? fallback;
   if (!isWhole(value) || value < 1 || value > most) {
-    throw new UnsupportedConfig(prefix + field, value, `whole numbers from 1 to ${most}`)
+    throw new UnsupportedConfig(prefix + field, value, `whole numbers from 1 to ${most}`);
   }
-  return value
+  return value;
 }
 
 /**
@@ -47,9 +47,9 @@ export function whole(raw, field, most, fallback = null, prefix = "") {
  * @param {Raw} raw @param {string} field @param {number | null} absent @returns {number | null}
  */
 export function optionalWhole(raw, field, absent) {
-  const value = get(raw, field)
-  if (value === null || (value === undefined && absent === null)) return null
-  return whole(raw, field, 2 ** 24, absent)
+  const value = get(raw, field);
+  if (value === null || (value === undefined && absent === null)) return null;
+  return whole(raw, field, 2 ** 24, absent);
 }
 
 /**
@@ -57,11 +57,11 @@ export function optionalWhole(raw, field, absent) {
  * @param {Raw} raw @param {string} field @param {number | null} fallback @param {string} prefix
  */
 export function number(raw, field, fallback, prefix = "") {
-  const value = get(raw, field) ?? fallback
+  const value = get(raw, field) ?? fallback;
   if (typeof value !== "number" || !(value > 0 && value < 1e300)) {
-    throw new UnsupportedConfig(prefix + field, value, "finite numbers above 0")
+    throw new UnsupportedConfig(prefix + field, value, "finite numbers above 0");
   }
-  return value
+  return value;
 }
 
 /**
@@ -69,9 +69,9 @@ export function number(raw, field, fallback, prefix = "") {
  * @param {Raw} raw @param {string} field @param {boolean} fallback @param {string} prefix
  */
 export function flag(raw, field, fallback, prefix = "") {
-  const value = get(raw, field) ?? fallback
-  if (typeof value !== "boolean") throw new UnsupportedConfig(prefix + field, value, "true or false")
-  return value
+  const value = get(raw, field) ?? fallback;
+  if (typeof value !== "boolean") throw new UnsupportedConfig(prefix + field, value, "true or false");
+  return value;
 }
 
 /**
@@ -79,9 +79,9 @@ export function flag(raw, field, fallback, prefix = "") {
  * @param {Raw} raw @param {string} field @param {readonly unknown[]} neutral @param {string} prefix
  */
 export function refuseUnless(raw, field, neutral, prefix = "") {
-  const value = get(raw, field)
+  const value = get(raw, field);
   if (value != null && !neutral.includes(value)) {
-    throw new UnsupportedConfig(prefix + field, value, neutral.length ? neutral.map(show).join(" or ") : "no such field")
+    throw new UnsupportedConfig(prefix + field, value, neutral.length ? neutral.map(show).join(" or ") : "no such field");
   }
 }
 
@@ -90,10 +90,10 @@ export function refuseUnless(raw, field, neutral, prefix = "") {
  * @param {unknown} value @returns {string}
  */
 export function show(value) {
-  if (Array.isArray(value)) return `a list of ${value.length}`
-  if (value !== null && typeof value === "object") return "an object"
-  if (typeof value === "number") return Math.abs(value) <= 2 ** 53 ? String(value) : "a number beyond 2^53"
-  const escape = (/** @type {string} */ unit) => "\\u" + unit.charCodeAt(0).toString(16).padStart(4, "0")
-  const text = JSON.stringify(value).replace(/[^ -~]/g, escape)
-  return text.length <= 60 ? text : text.slice(0, 57) + "..."
+  if (Array.isArray(value)) return `a list of ${value.length}`;
+  if (value !== null && typeof value === "object") return "an object";
+  if (typeof value === "number") return Math.abs(value) <= 2 ** 53 ? String(value) : "a number beyond 2^53";
+  const escape = (/** @type {string} */ unit) => "\\u" + unit.charCodeAt(0).toString(16).padStart(4, "0");
+  const text = JSON.stringify(value).replace(/[^ -~]/g, escape);
+  return text.length <= 60 ? text : text.slice(0, 57) + "...";
 }

@@ -12,10 +12,10 @@
 export class NoWebGPU extends Error {
   /** @param {Reason} reason @param {string} message */
   constructor(reason, message) {
-    super(message)
-    this.name = "NoWebGPU"
-    this.reason = reason
-    this.code = `webgpu-${reason}`
+    super(message);
+    this.name = "NoWebGPU";
+    this.reason = reason;
+    this.code = `webgpu-${reason}`;
   }
 }
 
@@ -29,7 +29,7 @@ export const DEFAULT_LIMITS = {
   maxStorageBufferBindingSize: 134_217_728,
   maxStorageBuffersPerShaderStage: 8,
   maxUniformBufferBindingSize: 65_536,
-}
+};
 
 /**
  * An open device: `gpu` the GPUDevice, `info` its adapter's description, `words` a name for people, `software` whether a
@@ -42,47 +42,47 @@ const SOFTWARE = [
   ["swiftshader", "SwiftShader"],
   ["llvmpipe", "llvmpipe"],
   ["basic render", "Microsoft Basic Render Driver"],
-]
+];
 
 /**
  * Name an adapter for people: `SwiftShader (a CPU stands in for a GPU)`, or the name of the card.
  * @param {{vendor: string, architecture: string, device: string, description: string}} info
  */
 export function describe(info) {
-  const text = `${info.vendor} ${info.architecture} ${info.device} ${info.description}`.toLowerCase()
+  const text = `${info.vendor} ${info.architecture} ${info.device} ${info.description}`.toLowerCase();
   for (const [word, name] of SOFTWARE) {
-    if (text.includes(word)) return { words: `${name} (a CPU stands in for a GPU)`, software: true }
+    if (text.includes(word)) return { words: `${name} (a CPU stands in for a GPU)`, software: true };
   }
-  const words = info.description || [info.vendor, info.architecture].filter(Boolean).join(" ") || "an unnamed adapter"
-  return { words, software: false }
+  const words = info.description || [info.vendor, info.architecture].filter(Boolean).join(" ") || "an unnamed adapter";
+  return { words, software: false };
 }
 
 /** Open the default adapter with WebGPU's default limits. Throws NoWebGPU. @returns {Promise<Device>} */
 export async function requestDevice() {
   if (globalThis.isSecureContext === false) {
-    throw new NoWebGPU("insecure", "Browsers offer WebGPU only on https or localhost: open the page as http://localhost.")
+    throw new NoWebGPU("insecure", "Browsers offer WebGPU only on https or localhost: open the page as http://localhost.");
   }
-  const gpu = /** @type {GPU | undefined} */ (globalThis.navigator?.gpu)
-  if (!gpu) throw new NoWebGPU("absent", "This browser has no WebGPU: use a current Chrome, Edge, Firefox or Safari.")
-  const adapter = await gpu.requestAdapter({ powerPreference: "high-performance" }).catch(() => null)
+  const gpu = /** @type {GPU | undefined} */ (globalThis.navigator?.gpu);
+  if (!gpu) throw new NoWebGPU("absent", "This browser has no WebGPU: use a current Chrome, Edge, Firefox or Safari.");
+  const adapter = await gpu.requestAdapter({ powerPreference: "high-performance" }).catch(() => null);
   if (!adapter) {
-    throw new NoWebGPU("no-adapter", "The browser found no graphics adapter it trusts: update the driver, or turn on hardware acceleration.")
+    throw new NoWebGPU("no-adapter", "The browser found no graphics adapter it trusts: update the driver, or turn on hardware acceleration.");
   }
-  const { words, software } = describe(adapter.info)
-  const limits = /** @type {Record<string, number>} */ (/** @type {unknown} */ (adapter.limits))
+  const { words, software } = describe(adapter.info);
+  const limits = /** @type {Record<string, number>} */ (/** @type {unknown} */ (adapter.limits));
   for (const [name, wanted] of Object.entries(DEFAULT_LIMITS)) {
     if (limits[name] < wanted) {
-      throw new NoWebGPU("limit", `${words} offers ${name} = ${limits[name]}; the kernels need WebGPU's default of ${wanted}.`)
+      throw new NoWebGPU("limit", `${words} offers ${name} = ${limits[name]}; the kernels need WebGPU's default of ${wanted}.`);
     }
   }
   const device = await adapter.requestDevice({ requiredLimits: DEFAULT_LIMITS }).catch((/** @type {unknown} */ error) => {
-    throw new NoWebGPU("no-adapter", `${words} would not open (${/** @type {Error} */ (error).message}): close other programs that use it.`)
-  })
-  const { vendor, architecture, device: name, description } = adapter.info
+    throw new NoWebGPU("no-adapter", `${words} would not open (${/** @type {Error} */ (error).message}): close other programs that use it.`);
+  });
+  const { vendor, architecture, device: name, description } = adapter.info;
   const lost = device.lost.then(
     ({ message }) => new NoWebGPU("lost", `The connection to ${words} was lost (${message || "no reason given"}): try again.`),
-  )
-  return { gpu: device, info: { vendor, architecture, device: name, description }, words, software, lost }
+  );
+  return { gpu: device, info: { vendor, architecture, device: name, description }, words, software, lost };
 }
 
 /**
@@ -90,11 +90,11 @@ export async function requestDevice() {
  * @template T @param {Device} device @param {Promise<T>} work @returns {Promise<T>}
  */
 export async function orLost(device, work) {
-  work.catch(() => {}) // once the device is lost its own rejection comes too late to be of use
+  work.catch(() => {}); // once the device is lost its own rejection comes too late to be of use
   return Promise.race([
     work,
     device.lost.then((error) => {
-      throw error
+      throw error;
     }),
-  ])
+  ]);
 }

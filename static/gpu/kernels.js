@@ -5,9 +5,9 @@
  * buffer of 256-byte slices. Mirrors webgpu/kernels.py.
  * @module
  */
-import { orLost } from "./device.js"
-import { padded } from "./layout.js"
-import { NONE } from "./ops.js"
+import { orLost } from "./device.js";
+import { padded } from "./layout.js";
+import { NONE } from "./ops.js";
 
 /** @typedef {import("./device.js").Device} Device */
 /** @typedef {import("./ops.js").Dispatch} Dispatch */
@@ -17,15 +17,15 @@ import { NONE } from "./ops.js"
  */
 /** @typedef {{get(name: string): GPUBuffer | undefined}} Lookup */
 
-const UNIFORM_ALIGNMENT_BYTES = 256
+const UNIFORM_ALIGNMENT_BYTES = 256;
 
 /** A dispatch cannot run; the message names the kernel. */
 export class KernelError extends Error {
   /** @param {string} message */
   constructor(message) {
-    super(message)
-    this.name = "KernelError"
-    this.code = "kernel"
+    super(message);
+    this.name = "KernelError";
+    this.code = "kernel";
   }
 }
 
@@ -33,22 +33,22 @@ export class KernelError extends Error {
 export class Kernels {
   /** @param {Device} device @param {Record<string, Entry>} manifest @param {(file: string) => Promise<string>} text */
   constructor(device, manifest, text) {
-    this.device = device
-    this.gpu = device.gpu
-    this.manifest = manifest
-    this.text = text
+    this.device = device;
+    this.gpu = device.gpu;
+    this.manifest = manifest;
+    this.text = text;
     /** @type {Map<string, Promise<GPUShaderModule>>} */
-    this.modules = new Map()
+    this.modules = new Map();
     /** @type {Map<string, GPUBindGroupLayout>} */
-    this.layouts = new Map()
+    this.layouts = new Map();
     /** @type {Map<string, Promise<GPUComputePipeline>>} */
-    this.pipelines = new Map()
-    this.none = this.buffer(16, NONE)
+    this.pipelines = new Map();
+    this.none = this.buffer(16, NONE);
     /** What the device complained about since the last fence. @type {string | null} */
-    this.complaint = null
+    this.complaint = null;
     this.gpu.addEventListener("uncapturederror", (event) => {
-      this.complaint ??= event.error.message
-    })
+      this.complaint ??= event.error.message;
+    });
   }
 
   /**
@@ -56,14 +56,14 @@ export class Kernels {
    * @param {Device} device @param {(file: string) => Promise<string>} text
    */
   static async load(device, text = fetchText) {
-    const { kernels } = JSON.parse(await text("manifest.json"))
-    return new Kernels(device, kernels, text)
+    const { kernels } = JSON.parse(await text("manifest.json"));
+    return new Kernels(device, kernels, text);
   }
 
   /** Make a zeroed storage buffer, its size rounded up to 16. @param {number} sizeBytes @param {string} label */
   buffer(sizeBytes, label) {
-    const usage = 0x80 | 0x4 | 0x8 // STORAGE | COPY_SRC | COPY_DST (GPUBufferUsage is not there in Node)
-    return this.gpu.createBuffer({ label, size: padded(sizeBytes), usage })
+    const usage = 0x80 | 0x4 | 0x8; // STORAGE | COPY_SRC | COPY_DST (GPUBufferUsage is not there in Node)
+    return this.gpu.createBuffer({ label, size: padded(sizeBytes), usage });
   }
 
   /**
@@ -71,12 +71,12 @@ export class Kernels {
    * @param {GPUBuffer} target @param {ArrayBufferView<ArrayBuffer>} view
    */
   write(target, view) {
-    const whole = view.byteLength - (view.byteLength % 4)
-    this.gpu.queue.writeBuffer(target, 0, view.buffer, view.byteOffset, whole)
-    if (whole === view.byteLength) return
-    const rest = new Uint8Array(4)
-    rest.set(new Uint8Array(view.buffer, view.byteOffset + whole, view.byteLength - whole))
-    this.gpu.queue.writeBuffer(target, whole, rest)
+    const whole = view.byteLength - (view.byteLength % 4);
+    this.gpu.queue.writeBuffer(target, 0, view.buffer, view.byteOffset, whole);
+    if (whole === view.byteLength) return;
+    const rest = new Uint8Array(4);
+    rest.set(new Uint8Array(view.buffer, view.byteOffset + whole, view.byteLength - whole));
+    this.gpu.queue.writeBuffer(target, whole, rest);
   }
 
   /**
@@ -84,37 +84,37 @@ export class Kernels {
    * @param {[GPUBuffer, number][]} sources buffer and bytes (a multiple of 4) @returns {Promise<ArrayBuffer[]>}
    */
   async read(sources) {
-    const size = sources.reduce((sum, [, bytes]) => sum + bytes, 0)
-    const staging = this.gpu.createBuffer({ label: "readback", size, usage: 0x1 | 0x8 }) // MAP_READ | COPY_DST
-    const encoder = this.gpu.createCommandEncoder()
-    let at = 0
+    const size = sources.reduce((sum, [, bytes]) => sum + bytes, 0);
+    const staging = this.gpu.createBuffer({ label: "readback", size, usage: 0x1 | 0x8 }); // MAP_READ | COPY_DST
+    const encoder = this.gpu.createCommandEncoder();
+    let at = 0;
     for (const [source, bytes] of sources) {
-      encoder.copyBufferToBuffer(source, 0, staging, at, bytes)
-      at += bytes
+      encoder.copyBufferToBuffer(source, 0, staging, at, bytes);
+      at += bytes;
     }
-    this.gpu.queue.submit([encoder.finish()])
+    this.gpu.queue.submit([encoder.finish()]);
     try {
-      await orLost(this.device, staging.mapAsync(0x1))
-      this.checkComplaint()
-      const all = staging.getMappedRange().slice(0)
-      at = 0
-      return sources.map(([, bytes]) => all.slice(at, (at += bytes)))
+      await orLost(this.device, staging.mapAsync(0x1));
+      this.checkComplaint();
+      const all = staging.getMappedRange().slice(0);
+      at = 0;
+      return sources.map(([, bytes]) => all.slice(at, (at += bytes)));
     } finally {
-      staging.destroy()
+      staging.destroy();
     }
   }
 
   /** Resolves when everything submitted has run. */
   async fence() {
-    await orLost(this.device, this.gpu.queue.onSubmittedWorkDone())
-    this.checkComplaint()
+    await orLost(this.device, this.gpu.queue.onSubmittedWorkDone());
+    this.checkComplaint();
   }
 
   /** WebGPU reports a wrong call to an event only: an answer made with one must not pass for a right one. */
   checkComplaint() {
-    const { complaint } = this
-    this.complaint = null
-    if (complaint) throw new KernelError(`The device refused a call: ${complaint}`)
+    const { complaint } = this;
+    this.complaint = null;
+    if (complaint) throw new KernelError(`The device refused a call: ${complaint}`);
   }
 
   /**
@@ -122,23 +122,23 @@ export class Kernels {
    * @param {import("./plan.js").Copy[]} copies @param {Dispatch[]} dispatches @param {Lookup} buffers
    */
   async run(copies, dispatches, buffers) {
-    const pipelines = await orLost(this.device, Promise.all(dispatches.map((d) => this.pipeline(d.kernel, d.overrides))))
-    const encoder = this.gpu.createCommandEncoder()
+    const pipelines = await orLost(this.device, Promise.all(dispatches.map((d) => this.pipeline(d.kernel, d.overrides))));
+    const encoder = this.gpu.createCommandEncoder();
     for (const { source, source_start, target, target_start, bytes } of copies) {
-      encoder.copyBufferToBuffer(this.find(buffers, source), source_start, this.find(buffers, target), target_start, bytes)
+      encoder.copyBufferToBuffer(this.find(buffers, source), source_start, this.find(buffers, target), target_start, bytes);
     }
-    const uniforms = dispatches.length ? this.uniforms(dispatches) : null
+    const uniforms = dispatches.length ? this.uniforms(dispatches) : null;
     if (uniforms) {
-      const pass = encoder.beginComputePass()
+      const pass = encoder.beginComputePass();
       dispatches.forEach((dispatch, i) => {
-        pass.setPipeline(pipelines[i])
-        pass.setBindGroup(0, this.bindGroup(dispatch, buffers, uniforms, i * UNIFORM_ALIGNMENT_BYTES))
-        pass.dispatchWorkgroups(...dispatch.grid)
-      })
-      pass.end()
+        pass.setPipeline(pipelines[i]);
+        pass.setBindGroup(0, this.bindGroup(dispatch, buffers, uniforms, i * UNIFORM_ALIGNMENT_BYTES));
+        pass.dispatchWorkgroups(...dispatch.grid);
+      });
+      pass.end();
     }
-    this.gpu.queue.submit([encoder.finish()])
-    uniforms?.destroy() // freed once the submitted work has run
+    this.gpu.queue.submit([encoder.finish()]);
+    uniforms?.destroy(); // freed once the submitted work has run
   }
 
   /**
@@ -146,110 +146,110 @@ export class Kernels {
    * @param {string} kernel @param {Record<string, number | boolean>} overrides
    */
   pipeline(kernel, overrides) {
-    const key = JSON.stringify([kernel, Object.entries(overrides).sort()])
-    const cached = this.pipelines.get(key)
-    if (cached) return cached
-    const made = this.compile(kernel, overrides)
-    this.pipelines.set(key, made)
-    made.catch(() => this.pipelines.delete(key)) // a failed fetch may succeed next time
-    return made
+    const key = JSON.stringify([kernel, Object.entries(overrides).sort()]);
+    const cached = this.pipelines.get(key);
+    if (cached) return cached;
+    const made = this.compile(kernel, overrides);
+    this.pipelines.set(key, made);
+    made.catch(() => this.pipelines.delete(key)); // a failed fetch may succeed next time
+    return made;
   }
 
   /** @param {string} kernel @param {Record<string, number | boolean>} overrides */
   async compile(kernel, overrides) {
-    const entry = this.entry(kernel)
-    sameNames(kernel, "overrides", overrides, Object.keys(entry.overrides))
-    const module = await this.module(entry.file)
-    const layout = this.gpu.createPipelineLayout({ bindGroupLayouts: [this.layout(kernel)] })
-    const constants = Object.fromEntries(Object.entries(overrides).map(([name, value]) => [name, Number(value)]))
-    const compute = { module, entryPoint: entry.entry, constants }
+    const entry = this.entry(kernel);
+    sameNames(kernel, "overrides", overrides, Object.keys(entry.overrides));
+    const module = await this.module(entry.file);
+    const layout = this.gpu.createPipelineLayout({ bindGroupLayouts: [this.layout(kernel)] });
+    const constants = Object.fromEntries(Object.entries(overrides).map(([name, value]) => [name, Number(value)]));
+    const compute = { module, entryPoint: entry.entry, constants };
     return this.gpu.createComputePipelineAsync({ label: kernel, layout, compute }).catch((/** @type {Error} */ error) => {
-      throw new KernelError(`Kernel ${kernel} (${entry.file}) did not compile: ${error.message}`)
-    })
+      throw new KernelError(`Kernel ${kernel} (${entry.file}) did not compile: ${error.message}`);
+    });
   }
 
   /** @param {string} file */
   module(file) {
-    const cached = this.modules.get(file)
-    if (cached) return cached
-    const made = this.text(file).then((code) => this.gpu.createShaderModule({ label: file, code }))
-    this.modules.set(file, made)
-    made.catch(() => this.modules.delete(file))
-    return made
+    const cached = this.modules.get(file);
+    if (cached) return cached;
+    const made = this.text(file).then((code) => this.gpu.createShaderModule({ label: file, code }));
+    this.modules.set(file, made);
+    made.catch(() => this.modules.delete(file));
+    return made;
   }
 
   /** @param {string} kernel */
   entry(kernel) {
-    if (!Object.hasOwn(this.manifest, kernel)) throw new KernelError(`There is no kernel "${kernel}" in the manifest.`)
-    return this.manifest[kernel]
+    if (!Object.hasOwn(this.manifest, kernel)) throw new KernelError(`There is no kernel "${kernel}" in the manifest.`);
+    return this.manifest[kernel];
   }
 
   /** @param {string} kernel */
   layout(kernel) {
-    let layout = this.layouts.get(kernel)
+    let layout = this.layouts.get(kernel);
     if (!layout) {
-      const kinds = this.entry(kernel).bindings.map(([, access]) => (access === "read" ? "read-only-storage" : "storage"))
-      const types = /** @type {GPUBufferBindingType[]} */ (["uniform", ...kinds])
-      const entries = types.map((type, binding) => ({ binding, visibility: 0x4, buffer: { type } })) // COMPUTE
-      layout = this.gpu.createBindGroupLayout({ label: kernel, entries })
-      this.layouts.set(kernel, layout)
+      const kinds = this.entry(kernel).bindings.map(([, access]) => (access === "read" ? "read-only-storage" : "storage"));
+      const types = /** @type {GPUBufferBindingType[]} */ (["uniform", ...kinds]);
+      const entries = types.map((type, binding) => ({ binding, visibility: 0x4, buffer: { type } })); // COMPUTE
+      layout = this.gpu.createBindGroupLayout({ label: kernel, entries });
+      this.layouts.set(kernel, layout);
     }
-    return layout
+    return layout;
   }
 
   /** @param {Dispatch[]} dispatches */
   uniforms(dispatches) {
-    const size = dispatches.length * UNIFORM_ALIGNMENT_BYTES
-    const uniforms = this.gpu.createBuffer({ label: "params", size, usage: 0x40, mappedAtCreation: true }) // UNIFORM
-    const view = new DataView(uniforms.getMappedRange())
+    const size = dispatches.length * UNIFORM_ALIGNMENT_BYTES;
+    const uniforms = this.gpu.createBuffer({ label: "params", size, usage: 0x40, mappedAtCreation: true }); // UNIFORM
+    const view = new DataView(uniforms.getMappedRange());
     dispatches.forEach((dispatch, i) => {
-      const { params } = this.entry(dispatch.kernel)
-      sameNames(dispatch.kernel, "parameters", dispatch.params, params.map(([name]) => name))
+      const { params } = this.entry(dispatch.kernel);
+      sameNames(dispatch.kernel, "parameters", dispatch.params, params.map(([name]) => name));
       params.forEach(([name, kind], j) => {
-        const at = i * UNIFORM_ALIGNMENT_BYTES + 4 * j
-        if (kind === "u32") view.setUint32(at, dispatch.params[name], true)
-        else view.setFloat32(at, dispatch.params[name], true)
-      })
-    })
-    uniforms.unmap()
-    return uniforms
+        const at = i * UNIFORM_ALIGNMENT_BYTES + 4 * j;
+        if (kind === "u32") view.setUint32(at, dispatch.params[name], true);
+        else view.setFloat32(at, dispatch.params[name], true);
+      });
+    });
+    uniforms.unmap();
+    return uniforms;
   }
 
   /** @param {Dispatch} dispatch @param {Lookup} buffers @param {GPUBuffer} uniforms @param {number} offset */
   bindGroup(dispatch, buffers, uniforms, offset) {
-    const { params, bindings } = this.entry(dispatch.kernel)
-    sameNames(dispatch.kernel, "bindings", dispatch.bindings, bindings.map(([name]) => name))
-    const size = Math.ceil(params.length / 4) * 16
+    const { params, bindings } = this.entry(dispatch.kernel);
+    sameNames(dispatch.kernel, "bindings", dispatch.bindings, bindings.map(([name]) => name));
+    const size = Math.ceil(params.length / 4) * 16;
     /** @type {GPUBindGroupEntry[]} */
-    const entries = [{ binding: 0, resource: { buffer: uniforms, offset, size } }]
+    const entries = [{ binding: 0, resource: { buffer: uniforms, offset, size } }];
     bindings.forEach(([name], i) => {
       // "name", or "name@start+bytes" for a part of it, start a multiple of 256
-      const [whole, part] = dispatch.bindings[name].split("@")
-      const buffer = whole === NONE ? this.none : this.find(buffers, whole)
-      const [start, bytes] = part ? part.split("+").map(Number) : [0, buffer.size]
-      entries.push({ binding: i + 1, resource: { buffer, offset: start, size: bytes } })
-    })
-    return this.gpu.createBindGroup({ layout: this.layout(dispatch.kernel), entries })
+      const [whole, part] = dispatch.bindings[name].split("@");
+      const buffer = whole === NONE ? this.none : this.find(buffers, whole);
+      const [start, bytes] = part ? part.split("+").map(Number) : [0, buffer.size];
+      entries.push({ binding: i + 1, resource: { buffer, offset: start, size: bytes } });
+    });
+    return this.gpu.createBindGroup({ layout: this.layout(dispatch.kernel), entries });
   }
 
   /** @param {Lookup} buffers @param {string} name */
   find(buffers, name) {
-    const buffer = buffers.get(name)
-    if (!buffer) throw new KernelError(`There is no buffer "${name}".`)
-    return buffer
+    const buffer = buffers.get(name);
+    if (!buffer) throw new KernelError(`There is no buffer "${name}".`);
+    return buffer;
   }
 }
 
 /** @param {string} file */
 async function fetchText(file) {
-  const response = await fetch(`/kernels/${file}`)
-  if (!response.ok) throw new KernelError(`The server did not send /kernels/${file} (status ${response.status}): reload the page.`)
-  return response.text()
+  const response = await fetch(`/kernels/${file}`);
+  if (!response.ok) throw new KernelError(`The server did not send /kernels/${file} (status ${response.status}): reload the page.`);
+  return response.text();
 }
 
 /** @param {string} kernel @param {string} what @param {object} given @param {string[]} declared */
 function sameNames(kernel, what, given, declared) {
-  const names = Object.keys(given)
-  if (names.length === declared.length && declared.every((name) => names.includes(name))) return
-  throw new KernelError(`Kernel ${kernel}: ${what} are ${names.join(", ")}; the manifest declares ${declared.join(", ")}.`)
+  const names = Object.keys(given);
+  if (names.length === declared.length && declared.every((name) => names.includes(name))) return;
+  throw new KernelError(`Kernel ${kernel}: ${what} are ${names.join(", ")}; the manifest declares ${declared.join(", ")}.`);
 }

@@ -11,29 +11,29 @@
 /** @typedef {{shape: number[], fmt: number, pieces: Piece[]}} Placed a tensor on the GPU */
 /** @typedef {Map<string, Placed>} Layout */
 
-export const MAX_BINDING_BYTES = 2 ** 27
+export const MAX_BINDING_BYTES = 2 ** 27;
 /** @type {Record<string, number>} */
-export const FORMATS = { F32: 0, F16: 1, BF16: 2 }
-export const EMBED = "model.embed_tokens.weight"
-export const HEAD = "lm_head.weight"
-export const NORM = "model.norm.weight"
+export const FORMATS = { F32: 0, F16: 1, BF16: 2 };
+export const EMBED = "model.embed_tokens.weight";
+export const HEAD = "lm_head.weight";
+export const NORM = "model.norm.weight";
 
 /** The checkpoint's tensors are not those its config.json asks for; `code` names the rule. */
 export class WeightsMismatch extends Error {
   /** @param {string} code @param {string} message */
   constructor(code, message) {
-    super(message)
-    this.name = "WeightsMismatch"
-    this.code = code
+    super(message);
+    this.name = "WeightsMismatch";
+    this.code = code;
   }
 }
 
 /** Every tensor name with its shape, in the order of the forward pass. @param {Config} c @returns {Map<string, number[]>} */
 export function tensorShapes(c) {
-  const shapes = new Map([[EMBED, [c.V, c.D]]])
+  const shapes = new Map([[EMBED, [c.V, c.D]]]);
   for (let layer = 0; layer < c.L; layer++) {
-    const at = `model.layers.${layer}.`
-    shapes.set(at + "input_layernorm.weight", [c.D])
+    const at = `model.layers.${layer}.`;
+    shapes.set(at + "input_layernorm.weight", [c.D]);
     /** @type {[string, number, number, boolean][]} */
     const products = [
       ["self_attn.q_proj", c.N * c.H, c.D, c.qkv_bias],
@@ -43,20 +43,20 @@ export function tensorShapes(c) {
       ["mlp.gate_proj", c.F, c.D, c.mlp_bias],
       ["mlp.up_proj", c.F, c.D, c.mlp_bias],
       ["mlp.down_proj", c.D, c.F, c.mlp_bias],
-    ]
+    ];
     for (const [name, dOut, dIn, bias] of products) {
-      shapes.set(`${at}${name}.weight`, [dOut, dIn])
-      if (bias) shapes.set(`${at}${name}.bias`, [dOut])
+      shapes.set(`${at}${name}.weight`, [dOut, dIn]);
+      if (bias) shapes.set(`${at}${name}.bias`, [dOut]);
     }
     if (c.qk_norm) {
-      shapes.set(at + "self_attn.q_norm.weight", [c.H])
-      shapes.set(at + "self_attn.k_norm.weight", [c.H])
+      shapes.set(at + "self_attn.q_norm.weight", [c.H]);
+      shapes.set(at + "self_attn.k_norm.weight", [c.H]);
     }
-    shapes.set(at + "post_attention_layernorm.weight", [c.D])
+    shapes.set(at + "post_attention_layernorm.weight", [c.D]);
   }
-  shapes.set(NORM, [c.D])
-  if (!c.tied) shapes.set(HEAD, [c.V, c.D])
-  return shapes
+  shapes.set(NORM, [c.D]);
+  if (!c.tied) shapes.set(HEAD, [c.V, c.D]);
+  return shapes;
 }
 
 /**
@@ -64,19 +64,19 @@ export function tensorShapes(c) {
  * @param {Config} config @param {Iterable<string>} names
  */
 export function checkNames(config, names) {
-  const wanted = tensorShapes(config)
-  const given = new Set(names)
-  const missing = [...wanted.keys()].filter((name) => !given.has(name))
-  const extra = [...given].filter((name) => !wanted.has(name)).sort()
+  const wanted = tensorShapes(config);
+  const given = new Set(names);
+  const missing = [...wanted.keys()].filter((name) => !given.has(name));
+  const extra = [...given].filter((name) => !wanted.has(name)).sort();
   /** @type {[string, string[], string, string][]} */
   const rules = [
     ["tensor-missing", missing, "lacks", "config.json asks for it"],
     ["tensor-unexpected", extra, "has", "config.json does not ask for it"],
-  ]
+  ];
   for (const [code, found, verb, why] of rules) {
-    if (!found.length) continue
-    const more = found.length > 1 ? ` and ${found.length - 1} more` : ""
-    throw new WeightsMismatch(code, `The checkpoint ${verb} ${found[0]}${more}, but ${why}: fetch the model again.`)
+    if (!found.length) continue;
+    const more = found.length > 1 ? ` and ${found.length - 1} more` : "";
+    throw new WeightsMismatch(code, `The checkpoint ${verb} ${found[0]}${more}, but ${why}: fetch the model again.`);
   }
 }
 
@@ -85,10 +85,10 @@ export function checkNames(config, names) {
  * @param {string} name @param {readonly number[]} shape @param {readonly number[]} wanted
  */
 export function checkShape(name, shape, wanted) {
-  const words = (/** @type {readonly number[]} */ sizes) => `[${sizes.join(", ")}]`
-  if (words(shape) === words(wanted)) return
-  const message = `${name} has shape ${words(shape)}, but config.json says ${words(wanted)}: fetch the model again.`
-  throw new WeightsMismatch("tensor-shape", message)
+  const words = (/** @type {readonly number[]} */ sizes) => `[${sizes.join(", ")}]`;
+  if (words(shape) === words(wanted)) return;
+  const message = `${name} has shape ${words(shape)}, but config.json says ${words(wanted)}: fetch the model again.`;
+  throw new WeightsMismatch("tensor-shape", message);
 }
 
 /**
@@ -96,37 +96,37 @@ export function checkShape(name, shape, wanted) {
  * @param {Config} config @param {Map<string, string>} dtypes @param {number} mostBytes @returns {Layout}
  */
 export function place(config, dtypes, mostBytes = MAX_BINDING_BYTES) {
-  const shapes = tensorShapes(config)
-  const format = (/** @type {string} */ name) => FORMATS[dtypes.get(name) ?? "F32"]
+  const shapes = tensorShapes(config);
+  const format = (/** @type {string} */ name) => FORMATS[dtypes.get(name) ?? "F32"];
   /** @type {Layout} */
-  const placed = new Map()
+  const placed = new Map();
   for (const [name, shape] of shapes) {
-    const matrix = name.endsWith(".bias") ? name.slice(0, -".bias".length) + ".weight" : name
-    const matrixShape = /** @type {number[]} */ (shapes.get(matrix))
-    const fmt = shape.length === 2 ? format(name) : 0
-    let rowsAPiece = shape[0]
+    const matrix = name.endsWith(".bias") ? name.slice(0, -".bias".length) + ".weight" : name;
+    const matrixShape = /** @type {number[]} */ (shapes.get(matrix));
+    const fmt = shape.length === 2 ? format(name) : 0;
+    let rowsAPiece = shape[0];
     if (matrixShape.length === 2) {
-      rowsAPiece = Math.max(1, Math.floor(mostBytes / (matrixShape[1] * elementBytes(format(matrix)))))
+      rowsAPiece = Math.max(1, Math.floor(mostBytes / (matrixShape[1] * elementBytes(format(matrix)))));
     }
-    const rowBytes = elementBytes(fmt) * (shape.length === 2 ? shape[1] : 1)
+    const rowBytes = elementBytes(fmt) * (shape.length === 2 ? shape[1] : 1);
     /** @type {Piece[]} */
-    const pieces = []
+    const pieces = [];
     for (let row0 = 0; row0 < shape[0]; row0 += rowsAPiece) {
-      const rows = Math.min(rowsAPiece, shape[0] - row0)
-      const buffer = rowsAPiece >= shape[0] ? name : `${name}#${pieces.length}`
-      pieces.push({ buffer, row0, rows, bytes: padded(rows * rowBytes) })
+      const rows = Math.min(rowsAPiece, shape[0] - row0);
+      const buffer = rowsAPiece >= shape[0] ? name : `${name}#${pieces.length}`;
+      pieces.push({ buffer, row0, rows, bytes: padded(rows * rowBytes) });
     }
-    placed.set(name, { shape, fmt, pieces })
+    placed.set(name, { shape, fmt, pieces });
   }
-  return placed
+  return placed;
 }
 
 /** Bytes of one weight in a storage format. @param {number} fmt */
 export function elementBytes(fmt) {
-  return fmt ? 2 : 4
+  return fmt ? 2 : 4;
 }
 
 /** Bytes rounded up to 16: kernels read whole vec4s. @param {number} countBytes */
 export function padded(countBytes) {
-  return Math.max(16, Math.ceil(countBytes / 16) * 16)
+  return Math.max(16, Math.ceil(countBytes / 16) * 16);
 }

@@ -4,25 +4,25 @@
  * Mirrors the lens functions of webgpu/ops.py.
  * @module
  */
-import { LENS_PARTS, LENS_TILE, MAX_TOP_K, MAX_TURNS, UnsupportedShape, fold } from "./ops.js"
+import { LENS_PARTS, LENS_TILE, MAX_TOP_K, MAX_TURNS, UnsupportedShape, fold } from "./ops.js";
 
 /** @typedef {import("./ops.js").Dispatch} Dispatch */
 /** @typedef {import("./ops.js").Table} Table */
 
 /** @param {number} a @param {number} b */
-const ceil = (a, b) => Math.ceil(a / b)
+const ceil = (a, b) => Math.ceil(a / b);
 
 /**
  * Vocabulary rows per invocation: at most LENS_TILE, few enough tiles to merge, few enough turns to finish.
  * @param {number} D @param {number} V @param {number} k
  */
 export function lensTile(D, V, k = 10) {
-  let tile = Math.floor(Math.max(LENS_TILE, ceil(V, LENS_PARTS - 8) + 7) / 8) * 8
-  while (tile > 8 && Math.floor(tile / 8) * (ceil(D, 8) + 1) + tile * (k + 1) + 5 * k + 4 > MAX_TURNS) tile -= 8
+  let tile = Math.floor(Math.max(LENS_TILE, ceil(V, LENS_PARTS - 8) + 7) / 8) * 8;
+  while (tile > 8 && Math.floor(tile / 8) * (ceil(D, 8) + 1) + tile * (k + 1) + 5 * k + 4 > MAX_TURNS) tile -= 8;
   if (ceil(V, tile) > LENS_PARTS - 8) {
-    throw new UnsupportedShape(`a vocabulary of ${V} at width ${D} needs more than ${LENS_PARTS} tiles of ${tile} rows.`)
+    throw new UnsupportedShape(`a vocabulary of ${V} at width ${D} needs more than ${LENS_PARTS} tiles of ${tile} rows.`);
   }
-  return tile
+  return tile;
 }
 
 /**
@@ -30,7 +30,7 @@ export function lensTile(D, V, k = 10) {
  * @param {Table[]} tables @param {{D: number, V: number, k?: number}} sizes
  */
 export function lensParts(tables, { D, V, k = 10 }) {
-  return tables.reduce((sum, [, , vCount]) => sum + ceil(vCount, lensTile(D, V, k)), 0)
+  return tables.reduce((sum, [, , vCount]) => sum + ceil(vCount, lensTile(D, V, k)), 0);
 }
 
 /**
@@ -38,9 +38,9 @@ export function lensParts(tables, { D, V, k = 10 }) {
  * @param {Table[]} tables @param {{rows: number, D: number, V: number, k?: number}} sizes
  */
 export function lensScratch(tables, { rows, D, V, k = 10 }) {
-  const parts = lensParts(tables, { D, V, k })
-  const list = rows * parts * k * 4
-  return { target_logit: rows * 4, part_logits: list, part_ids: list, part_stats: rows * parts * 16 }
+  const parts = lensParts(tables, { D, V, k });
+  const list = rows * parts * k * 4;
+  return { target_logit: rows * 4, part_logits: list, part_ids: list, part_stats: rows * parts * 16 };
 }
 
 /**
@@ -51,32 +51,32 @@ export function lensScratch(tables, { rows, D, V, k = 10 }) {
  * @returns {Dispatch[]}
  */
 export function lens(given) {
-  const { x, tables, targets, ids, logits, stats, rows, D, V, fmt, k = 10 } = given
-  const { target_logit, part_logits, part_ids, part_stats } = given
-  if (D % 8) throw new UnsupportedShape(`the model's width is ${D}; the lens takes multiples of 8.`)
-  if (k < 1 || k > MAX_TOP_K) throw new UnsupportedShape(`k is ${k}; the lens keeps 1 to ${MAX_TOP_K} tokens.`)
-  const tile = lensTile(D, V, k)
-  const parts = lensParts(tables, { D, V, k })
-  const weights = { WEIGHT_FORMAT: fmt }
-  const scratch = { part_logits, part_ids, part_stats }
+  const { x, tables, targets, ids, logits, stats, rows, D, V, fmt, k = 10 } = given;
+  const { target_logit, part_logits, part_ids, part_stats } = given;
+  if (D % 8) throw new UnsupportedShape(`the model's width is ${D}; the lens takes multiples of 8.`);
+  if (k < 1 || k > MAX_TOP_K) throw new UnsupportedShape(`k is ${k}; the lens keeps 1 to ${MAX_TOP_K} tokens.`);
+  const tile = lensTile(D, V, k);
+  const parts = lensParts(tables, { D, V, k });
+  const weights = { WEIGHT_FORMAT: fmt };
+  const scratch = { part_logits, part_ids, part_stats };
   /** @type {Dispatch[]} */
-  const first = []
+  const first = [];
   /** @type {Dispatch[]} */
-  const second = []
-  let part0 = 0
+  const second = [];
+  let part0 = 0;
   for (const [table, v0, v_count] of tables) {
-    const shape = { rows, D, v0, v_count }
-    const bindings = { x, table, targets, target_logit }
-    first.push({ kernel: "lens_target", overrides: weights, params: shape, grid: fold(ceil(rows, 8)), bindings })
-    const tiles = ceil(v_count, tile)
+    const shape = { rows, D, v0, v_count };
+    const bindings = { x, table, targets, target_logit };
+    first.push({ kernel: "lens_target", overrides: weights, params: shape, grid: fold(ceil(rows, 8)), bindings });
+    const tiles = ceil(v_count, tile);
     second.push({
       kernel: "lens_tile",
       overrides: { ...weights, TOP_K: k },
       params: { ...shape, tile, part0, parts },
       grid: fold(ceil(ceil(rows, 4) * tiles, 16)),
       bindings: { ...bindings, ...scratch },
-    })
-    part0 += tiles
+    });
+    part0 += tiles;
   }
   /** @type {Dispatch} */
   const merge = {
@@ -85,6 +85,6 @@ export function lens(given) {
     params: { rows, parts },
     grid: fold(ceil(rows, 8)),
     bindings: { ...scratch, targets, target_logit, ids, logits, stats },
-  }
-  return [...first, ...second, merge]
+  };
+  return [...first, ...second, merge];
 }

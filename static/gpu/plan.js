@@ -5,8 +5,8 @@
  * A binding is a buffer's name, or `name@start+bytes` for a part of it (start a multiple of 256).
  * @module
  */
-import { EMBED, HEAD, NORM, padded } from "./layout.js"
-import * as ops from "./ops.js"
+import { EMBED, HEAD, NORM, padded } from "./layout.js";
+import * as ops from "./ops.js";
 
 /** @typedef {import("./config.js").Config} Config */
 /** @typedef {import("./layout.js").Layout} Layout */
@@ -16,64 +16,64 @@ import * as ops from "./ops.js"
 /** @typedef {{copies: Copy[], dispatches: Dispatch[], flops: number}} Step what goes to the device in one submit */
 
 // A multiple of 64, so that every chunk's rows start on a multiple of 256 bytes whatever their width.
-export const CHUNK_TOKENS = 256
+export const CHUNK_TOKENS = 256;
 // Work of one submit: well under 100 ms on a slow GPU, about 100 ms on a CPU that stands in for one.
-export const SUBMIT_FLOPS = 500_000_000
+export const SUBMIT_FLOPS = 500_000_000;
 
 /** What a pass keeps for generating, for a trace, and for a trace with every intermediate. */
-export const CACHE = new Set(["k", "v"])
-export const TRACE = new Set(["q", "k", "v", "lse", "resid"])
-const OTHERS = ["attn_norm", "q_proj", "k_proj", "q_normed", "k_normed", "z", "attn_out"]
-export const RECORD = new Set([...TRACE, ...OTHERS, "resid_mid", "mlp_norm", "gate", "up", "act", "mlp_out"])
+export const CACHE = new Set(["k", "v"]);
+export const TRACE = new Set(["q", "k", "v", "lse", "resid"]);
+const OTHERS = ["attn_norm", "q_proj", "k_proj", "q_normed", "k_normed", "z", "attn_out"];
+export const RECORD = new Set([...TRACE, ...OTHERS, "resid_mid", "mlp_norm", "gate", "up", "act", "mlp_out"]);
 
 /** Collects buffers and steps; a step ends when its work passes `submitFlops`. */
 export class Builder {
   /** @param {Config} config @param {Layout} placed @param {number} submitFlops */
   constructor(config, placed, submitFlops = SUBMIT_FLOPS) {
-    this.config = config
-    this.placed = placed
-    this.submitFlops = submitFlops
+    this.config = config;
+    this.placed = placed;
+    this.submitFlops = submitFlops;
     /** @type {Map<string, number>} bytes by name */
-    this.buffers = new Map()
+    this.buffers = new Map();
     /** @type {Step[]} */
-    this.steps = [{ copies: [], dispatches: [], flops: 0 }]
+    this.steps = [{ copies: [], dispatches: [], flops: 0 }];
   }
 
   /** The step being filled. */
   get step() {
-    return this.steps[this.steps.length - 1]
+    return this.steps[this.steps.length - 1];
   }
 
   /** Ask for a buffer of at least `count` 4-byte words. @param {string} name @param {number} count */
   buffer(name, count) {
-    this.buffers.set(name, Math.max(this.buffers.get(name) ?? 0, padded(4 * count)))
-    return name
+    this.buffers.set(name, Math.max(this.buffers.get(name) ?? 0, padded(4 * count)));
+    return name;
   }
 
   /** Copy bytes before the dispatches that follow. @param {Copy} copy */
   copy(copy) {
-    if (this.step.dispatches.length) this.steps.push({ copies: [], dispatches: [], flops: 0 })
-    this.step.copies.push(copy)
+    if (this.step.dispatches.length) this.steps.push({ copies: [], dispatches: [], flops: 0 });
+    this.step.copies.push(copy);
   }
 
   /** Append dispatches that together do about `flops` operations. @param {Dispatch | Dispatch[]} dispatches @param {number} flops */
   emit(dispatches, flops) {
     if (this.step.dispatches.length && this.step.flops + flops > this.submitFlops) {
-      this.steps.push({ copies: [], dispatches: [], flops: 0 })
+      this.steps.push({ copies: [], dispatches: [], flops: 0 });
     }
-    this.step.dispatches.push(...[dispatches].flat())
-    this.step.flops += flops
+    this.step.dispatches.push(...[dispatches].flat());
+    this.step.flops += flops;
   }
 
   /** @param {string} tensor @returns {Placed} */
   tensor(tensor) {
-    return /** @type {Placed} */ (this.placed.get(tensor))
+    return /** @type {Placed} */ (this.placed.get(tensor));
   }
 
   /** RMSNorm of `rows` rows. @param {string} x @param {string} weight @param {string} out @param {number} rows @param {number} width */
   norm(x, weight, out, rows, width) {
-    this.emit(ops.rmsnorm({ x, weight, out, rows, width, eps: this.config.eps }), 4 * rows * width)
-    return out
+    this.emit(ops.rmsnorm({ x, weight, out, rows, width, eps: this.config.eps }), 4 * rows * width);
+    return out;
   }
 
   /**
@@ -81,28 +81,28 @@ export class Builder {
    * @param {string} x @param {string} tensor @param {string} out @param {number} T @param {number} out_row0
    */
   product(x, tensor, out, T, out_row0 = 0) {
-    const { shape, fmt, pieces } = this.tensor(tensor)
-    const biases = this.placed.get(tensor.replace(/\.weight$/, ".bias"))
-    const [dOut, d_in] = shape
+    const { shape, fmt, pieces } = this.tensor(tensor);
+    const biases = this.placed.get(tensor.replace(/\.weight$/, ".bias"));
+    const [dOut, d_in] = shape;
     pieces.forEach((piece, i) => {
-      const bias = biases ? biases.pieces[i].buffer : null
-      const place = { out_row0, out_col0: piece.row0, out_stride: dOut }
-      const dispatch = ops.matmul({ x, weight: piece.buffer, bias, out, T, d_in, d_out: piece.rows, fmt, ...place })
-      this.emit(dispatch, 2 * T * d_in * piece.rows)
-    })
-    return out
+      const bias = biases ? biases.pieces[i].buffer : null;
+      const place = { out_row0, out_col0: piece.row0, out_stride: dOut };
+      const dispatch = ops.matmul({ x, weight: piece.buffer, bias, out, T, d_in, d_out: piece.rows, fmt, ...place });
+      this.emit(dispatch, 2 * T * d_in * piece.rows);
+    });
+    return out;
   }
 
   /** The tensor that turns the last residual stream into logits. */
   head() {
-    return this.config.tied ? EMBED : HEAD
+    return this.config.tied ? EMBED : HEAD;
   }
 
   /** Final norm and unembedding of `rows` rows of residual stream: logits [rows,V]. @param {string} x @param {number} rows */
   logits(x, rows) {
-    const { D, V } = this.config
-    const normed = this.norm(x, NORM, this.buffer("final_norm", rows * D), rows, D)
-    return this.product(normed, this.head(), this.buffer("logits", rows * V), rows)
+    const { D, V } = this.config;
+    const normed = this.norm(x, NORM, this.buffer("final_norm", rows * D), rows, D);
+    return this.product(normed, this.head(), this.buffer("logits", rows * V), rows);
   }
 }
 
@@ -110,102 +110,102 @@ export class Builder {
 export class Forward extends Builder {
   /** @param {Config} config @param {Layout} placed @param {number} T @param {number} offset @param {number} capacity @param {Set<string>} keep */
   constructor(config, placed, T, offset, capacity, keep) {
-    super(config, placed, T === 1 ? Infinity : SUBMIT_FLOPS)
-    this.T = T
-    this.offset = offset
-    this.capacity = capacity
-    this.keep = keep
+    super(config, placed, T === 1 ? Infinity : SUBMIT_FLOPS);
+    this.T = T;
+    this.offset = offset;
+    this.capacity = capacity;
+    this.keep = keep;
   }
 
   /** The binding for this forward's rows [T,width] of an intermediate, kept or scratch. @param {string} name @param {number} layer @param {number} width */
   rows(name, layer, width) {
-    if (!this.keep.has(name)) return this.buffer(name, this.T * width)
-    const buffer = this.buffer(`${name}.${layer}`, this.capacity * width)
-    const start = 4 * width * this.offset
-    return start === 0 ? buffer : `${buffer}@${start}+${padded(4 * width * this.T)}`
+    if (!this.keep.has(name)) return this.buffer(name, this.T * width);
+    const buffer = this.buffer(`${name}.${layer}`, this.capacity * width);
+    const start = 4 * width * this.offset;
+    return start === 0 ? buffer : `${buffer}@${start}+${padded(4 * width * this.T)}`;
   }
 
   /** Token ids to resid.0. */
   embed() {
-    const { T, config } = this
-    const ids = this.buffer("ids", T)
-    const out = this.rows("resid", 0, config.D)
-    const { pieces, fmt } = this.tensor(EMBED)
+    const { T, config } = this;
+    const ids = this.buffer("ids", T);
+    const out = this.rows("resid", 0, config.D);
+    const { pieces, fmt } = this.tensor(EMBED);
     for (const { buffer, row0, rows } of pieces) {
-      this.emit(ops.embedding({ ids, table: buffer, out, T, D: config.D, v0: row0, v_count: rows, fmt }), T * config.D)
+      this.emit(ops.embedding({ ids, table: buffer, out, T, D: config.D, v0: row0, v_count: rows, fmt }), T * config.D);
     }
   }
 
   /** One block: resid.l to resid.l+1. @param {number} layer */
   layer(layer) {
-    const { T } = this
-    const { D, F } = this.config
-    const at = `model.layers.${layer}.`
-    const x = this.rows("resid", layer, D)
-    const normed = this.norm(x, at + "input_layernorm.weight", this.rows("attn_norm", layer, D), T, D)
-    const z = this.attention(layer, normed)
-    const attnOut = this.product(z, at + "self_attn.o_proj.weight", this.rows("attn_out", layer, D), T)
-    const mid = this.rows("resid_mid", layer, D)
-    this.emit(ops.add({ a: x, b: attnOut, out: mid, count: T * D }), T * D)
-    const norm = this.norm(mid, at + "post_attention_layernorm.weight", this.rows("mlp_norm", layer, D), T, D)
-    const gate = this.product(norm, at + "mlp.gate_proj.weight", this.rows("gate", layer, F), T)
-    const up = this.product(norm, at + "mlp.up_proj.weight", this.rows("up", layer, F), T)
-    const act = this.rows("act", layer, F)
-    this.emit(ops.swiglu({ gate, up, out: act, count: T * F }), 8 * T * F)
-    const mlpOut = this.product(act, at + "mlp.down_proj.weight", this.rows("mlp_out", layer, D), T)
-    this.emit(ops.add({ a: mid, b: mlpOut, out: this.rows("resid", layer + 1, D), count: T * D }), T * D)
+    const { T } = this;
+    const { D, F } = this.config;
+    const at = `model.layers.${layer}.`;
+    const x = this.rows("resid", layer, D);
+    const normed = this.norm(x, at + "input_layernorm.weight", this.rows("attn_norm", layer, D), T, D);
+    const z = this.attention(layer, normed);
+    const attnOut = this.product(z, at + "self_attn.o_proj.weight", this.rows("attn_out", layer, D), T);
+    const mid = this.rows("resid_mid", layer, D);
+    this.emit(ops.add({ a: x, b: attnOut, out: mid, count: T * D }), T * D);
+    const norm = this.norm(mid, at + "post_attention_layernorm.weight", this.rows("mlp_norm", layer, D), T, D);
+    const gate = this.product(norm, at + "mlp.gate_proj.weight", this.rows("gate", layer, F), T);
+    const up = this.product(norm, at + "mlp.up_proj.weight", this.rows("up", layer, F), T);
+    const act = this.rows("act", layer, F);
+    this.emit(ops.swiglu({ gate, up, out: act, count: T * F }), 8 * T * F);
+    const mlpOut = this.product(act, at + "mlp.down_proj.weight", this.rows("mlp_out", layer, D), T);
+    this.emit(ops.add({ a: mid, b: mlpOut, out: this.rows("resid", layer + 1, D), count: T * D }), T * D);
   }
 
   /** Normed residual stream to z: projections, QK-norm, rotation, caches, attention. @param {number} layer @param {string} x */
   attention(layer, x) {
-    const { T } = this
-    const { N, K, H, qk_norm } = this.config
-    const at = `model.layers.${layer}.self_attn.`
-    let q = this.product(x, at + "q_proj.weight", this.rows("q_proj", layer, N * H), T)
-    let k = this.product(x, at + "k_proj.weight", this.rows("k_proj", layer, K * H), T)
-    const vCache = this.buffer(`v.${layer}`, this.capacity * K * H)
-    const kCache = this.buffer(`k.${layer}`, this.capacity * K * H)
-    this.product(x, at + "v_proj.weight", vCache, T, this.offset)
+    const { T } = this;
+    const { N, K, H, qk_norm } = this.config;
+    const at = `model.layers.${layer}.self_attn.`;
+    let q = this.product(x, at + "q_proj.weight", this.rows("q_proj", layer, N * H), T);
+    let k = this.product(x, at + "k_proj.weight", this.rows("k_proj", layer, K * H), T);
+    const vCache = this.buffer(`v.${layer}`, this.capacity * K * H);
+    const kCache = this.buffer(`k.${layer}`, this.capacity * K * H);
+    this.product(x, at + "v_proj.weight", vCache, T, this.offset);
     if (qk_norm) {
-      q = this.norm(q, at + "q_norm.weight", this.rows("q_normed", layer, N * H), T * N, H)
-      k = this.norm(k, at + "k_norm.weight", this.rows("k_normed", layer, K * H), T * K, H)
+      q = this.norm(q, at + "q_norm.weight", this.rows("q_normed", layer, N * H), T * N, H);
+      k = this.norm(k, at + "k_norm.weight", this.rows("k_normed", layer, K * H), T * K, H);
     }
-    const rotated = this.rows("q", layer, N * H)
-    this.rotate(layer, q, rotated, N, 0)
-    this.rotate(layer, k, kCache, K, this.offset)
-    return this.attend(layer, rotated, kCache, vCache)
+    const rotated = this.rows("q", layer, N * H);
+    this.rotate(layer, q, rotated, N, 0);
+    this.rotate(layer, k, kCache, K, this.offset);
+    return this.attend(layer, rotated, kCache, vCache);
   }
 
   /** RoPE with this forward's tables; layers without RoPE copy. @param {number} layer @param {string} x @param {string} out @param {number} heads @param {number} out_row0 */
   rotate(layer, x, out, heads, out_row0) {
-    const { T } = this
-    const { H, rotates } = this.config
-    const half = (T * H) / 2
-    const cos = this.buffer("cos", half)
-    const sin = this.buffer("sin", half)
-    this.emit(ops.rope({ x, cos, sin, out, T, heads, H, out_row0, rotate: rotates[layer] }), 6 * half * heads)
+    const { T } = this;
+    const { H, rotates } = this.config;
+    const half = (T * H) / 2;
+    const cos = this.buffer("cos", half);
+    const sin = this.buffer("sin", half);
+    this.emit(ops.rope({ x, cos, sin, out, T, heads, H, out_row0, rotate: rotates[layer] }), 6 * half * heads);
   }
 
   /** FlashAttention of T queries over the offset + T keys that exist by now. @param {number} layer @param {string} q @param {string} k @param {string} v */
   attend(layer, q, k, v) {
-    const { T, offset, capacity } = this
-    const { N, K, H, windows, scale } = this.config
-    const S = offset + T
-    const o = this.rows("z", layer, N * H)
-    const whole = this.keep.has("lse") && T === capacity
-    const lse = this.buffer(whole ? `lse.${layer}` : "lse", N * T)
-    const scratchBytes = ops.attentionScratch({ T, S: capacity, N, H })
-    const scratch = scratchBytes ? this.buffer("attention_part", scratchBytes / 4) : ops.NONE
-    const sizes = { T, S, N, K, H, offset, window: windows[layer], sinks: 0, scale }
-    this.emit(ops.attention({ q, k, v, o, lse, scratch, ...sizes }), 4 * T * S * N * H)
+    const { T, offset, capacity } = this;
+    const { N, K, H, windows, scale } = this.config;
+    const S = offset + T;
+    const o = this.rows("z", layer, N * H);
+    const whole = this.keep.has("lse") && T === capacity;
+    const lse = this.buffer(whole ? `lse.${layer}` : "lse", N * T);
+    const scratchBytes = ops.attentionScratch({ T, S: capacity, N, H });
+    const scratch = scratchBytes ? this.buffer("attention_part", scratchBytes / 4) : ops.NONE;
+    const sizes = { T, S, N, K, H, offset, window: windows[layer], sinks: 0, scale };
+    this.emit(ops.attention({ q, k, v, o, lse, scratch, ...sizes }), 4 * T * S * N * H);
     if (this.keep.has("lse") && !whole) {
       // lse is [N,T]: a chunk's rows go to N places of the kept buffer
-      const target = this.buffer(`lse.${layer}`, N * capacity)
+      const target = this.buffer(`lse.${layer}`, N * capacity);
       for (let n = 0; n < N; n++) {
-        this.copy({ source: lse, source_start: 4 * n * T, target, target_start: 4 * (n * capacity + offset), bytes: 4 * T })
+        this.copy({ source: lse, source_start: 4 * n * T, target, target_start: 4 * (n * capacity + offset), bytes: 4 * T });
       }
     }
-    return o
+    return o;
   }
 }
 
@@ -215,20 +215,20 @@ export class Forward extends Builder {
  * @param {{T: number, offset: number, capacity: number, keep: Set<string>, logits?: boolean}} options
  */
 export function forward(config, placed, { T, offset, capacity, keep, logits = false }) {
-  const plan = new Forward(config, placed, T, offset, capacity, keep)
-  plan.embed()
-  for (let layer = 0; layer < config.L; layer++) plan.layer(layer)
+  const plan = new Forward(config, placed, T, offset, capacity, keep);
+  plan.embed();
+  for (let layer = 0; layer < config.L; layer++) plan.layer(layer);
   if (logits) {
-    let x = plan.rows("resid", config.L, config.D)
+    let x = plan.rows("resid", config.L, config.D);
     if (T > 1) {
-      const [source, part] = x.split("@")
-      const source_start = (part ? parseInt(part) : 0) + 4 * config.D * (T - 1)
-      x = plan.buffer("last", config.D)
-      plan.copy({ source, source_start, target: x, target_start: 0, bytes: 4 * config.D })
+      const [source, part] = x.split("@");
+      const source_start = (part ? parseInt(part) : 0) + 4 * config.D * (T - 1);
+      x = plan.buffer("last", config.D);
+      plan.copy({ source, source_start, target: x, target_start: 0, bytes: 4 * config.D });
     }
-    plan.logits(x, 1)
+    plan.logits(x, 1);
   }
-  return plan
+  return plan;
 }
 
 /**
@@ -237,20 +237,20 @@ export function forward(config, placed, { T, offset, capacity, keep, logits = fa
  * @param {{T: number, capacity: number, keep: Set<string>, logits?: boolean, chunk?: number}} options
  */
 export function prefill(config, placed, { T, capacity, keep, logits = false, chunk = CHUNK_TOKENS }) {
-  const plans = []
+  const plans = [];
   for (let offset = 0; offset < T; offset += chunk) {
-    const last = offset + chunk >= T
-    plans.push(forward(config, placed, { T: Math.min(chunk, T - offset), offset, capacity, keep, logits: logits && last }))
+    const last = offset + chunk >= T;
+    plans.push(forward(config, placed, { T: Math.min(chunk, T - offset), offset, capacity, keep, logits: logits && last }));
   }
-  return plans
+  return plans;
 }
 
 /** The buffers of several plans that run one after the other: each name with its largest size in bytes. @param {Builder[]} plans */
 export function mergeBuffers(plans) {
   /** @type {Map<string, number>} */
-  const merged = new Map()
+  const merged = new Map();
   for (const plan of plans) {
-    for (const [name, size] of plan.buffers) merged.set(name, Math.max(merged.get(name) ?? 0, size))
+    for (const [name, size] of plan.buffers) merged.set(name, Math.max(merged.get(name) ?? 0, size));
   }
-  return merged
+  return merged;
 }

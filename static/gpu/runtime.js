@@ -8,16 +8,16 @@
  * Mirrors webgpu/runtime.py; errors carry the same `code`. Needs no DOM.
  * @module
  */
-import { sample, seeded } from "../lib/sampler.js"
-import { Buffers } from "./buffers.js"
-import { parseConfig } from "./config.js"
-import { DEFAULT_LIMITS } from "./device.js"
-import { Kernels } from "./kernels.js"
-import { checkNames, checkShape, elementBytes, place, tensorShapes } from "./layout.js"
-import { CACHE, CHUNK_TOKENS, RECORD, TRACE, forward, mergeBuffers, prefill } from "./plan.js"
-import { tables } from "./rope.js"
-import { Trace } from "./trace.js"
-import { widen } from "./widen.js"
+import { sample, seeded } from "../lib/sampler.js";
+import { Buffers } from "./buffers.js";
+import { parseConfig } from "./config.js";
+import { DEFAULT_LIMITS } from "./device.js";
+import { Kernels } from "./kernels.js";
+import { checkNames, checkShape, elementBytes, place, tensorShapes } from "./layout.js";
+import { CACHE, CHUNK_TOKENS, RECORD, TRACE, forward, mergeBuffers, prefill } from "./plan.js";
+import { tables } from "./rope.js";
+import { Trace } from "./trace.js";
+import { widen } from "./widen.js";
 
 /** @typedef {import("./config.js").Config} Config */
 /** @typedef {import("./device.js").Device} Device */
@@ -33,25 +33,25 @@ import { widen } from "./widen.js"
 export class RunError extends Error {
   /** @param {string} code @param {string} message */
   constructor(code, message) {
-    super(message)
-    this.name = "RunError"
-    this.code = code
+    super(message);
+    this.name = "RunError";
+    this.code = code;
   }
 }
 
 /** @type {WeakMap<Device, Promise<Kernels>>} compiled kernels serve every model on a device */
-const kernelsOf = new WeakMap()
+const kernelsOf = new WeakMap();
 
 /** Weights on a device and what runs on them. Make one with `Model.load`; `destroy` frees the weights. */
 export class Model {
   /** @param {Device} device @param {Kernels} kernels @param {Config} config @param {Layout} placed */
   constructor(device, kernels, config, placed) {
-    this.device = device
-    this.kernels = kernels
-    this.config = config
-    this.placed = placed
-    const pieces = [...placed.values()].flatMap((tensor) => tensor.pieces)
-    this.weights = new Buffers(kernels, pieces.map((piece) => /** @type {[string, number]} */ ([piece.buffer, piece.bytes])))
+    this.device = device;
+    this.kernels = kernels;
+    this.config = config;
+    this.placed = placed;
+    const pieces = [...placed.values()].flatMap((tensor) => tensor.pieces);
+    this.weights = new Buffers(kernels, pieces.map((piece) => /** @type {[string, number]} */ ([piece.buffer, piece.bytes])));
   }
 
   /**
@@ -60,46 +60,46 @@ export class Model {
    * @param {Device} device @param {{config: unknown, source: Source}} checkpoint @param {Watch} watch
    */
   static async load(device, { config: raw, source }, { onProgress, signal } = {}) {
-    const config = parseConfig(raw)
-    checkNames(config, source.keys())
-    const shapes = tensorShapes(config)
+    const config = parseConfig(raw);
+    checkNames(config, source.keys());
+    const shapes = tensorShapes(config);
     /** @type {Map<string, string>} */
-    const dtypes = new Map()
+    const dtypes = new Map();
     for (const [name, shape] of shapes) {
-      const tensor = await take(source, name)
-      checkShape(name, tensor.shape, shape)
-      dtypes.set(name, tensor.dtype)
+      const tensor = await take(source, name);
+      checkShape(name, tensor.shape, shape);
+      dtypes.set(name, tensor.dtype);
     }
-    if (!kernelsOf.has(device)) kernelsOf.set(device, Kernels.load(device))
+    if (!kernelsOf.has(device)) kernelsOf.set(device, Kernels.load(device));
     const kernels = await /** @type {Promise<Kernels>} */ (kernelsOf.get(device)).catch((error) => {
-      kernelsOf.delete(device)
-      throw error
-    })
-    const placed = place(config, dtypes)
-    const model = await withinMemory(device, () => new Model(device, kernels, config, placed), "this model's weights")
+      kernelsOf.delete(device);
+      throw error;
+    });
+    const placed = place(config, dtypes);
+    const model = await withinMemory(device, () => new Model(device, kernels, config, placed), "this model's weights");
     try {
-      let done = 0
+      let done = 0;
       for (const name of shapes.keys()) {
-        signal?.throwIfAborted()
-        model.upload(name, await take(source, name))
-        onProgress?.(++done / shapes.size)
-        if (done % 16 === 0) await kernels.fence() // uploads wait in memory until the device takes them
+        signal?.throwIfAborted();
+        model.upload(name, await take(source, name));
+        onProgress?.(++done / shapes.size);
+        if (done % 16 === 0) await kernels.fence(); // uploads wait in memory until the device takes them
       }
-      return model
+      return model;
     } catch (error) {
-      model.destroy()
-      throw error
+      model.destroy();
+      throw error;
     }
   }
 
   /** Copy one tensor into its pieces: matrices as they are, vectors as f32. @param {string} name @param {Tensor} tensor */
   upload(name, tensor) {
-    const { shape, fmt, pieces } = /** @type {import("./layout.js").Placed} */ (this.placed.get(name))
-    const bytes = shape.length === 1 ? widen(tensor) : tensor.bytes
-    const rowBytes = elementBytes(fmt) * (shape[1] ?? 1)
+    const { shape, fmt, pieces } = /** @type {import("./layout.js").Placed} */ (this.placed.get(name));
+    const bytes = shape.length === 1 ? widen(tensor) : tensor.bytes;
+    const rowBytes = elementBytes(fmt) * (shape[1] ?? 1);
     for (const { buffer, row0, rows } of pieces) {
-      const part = bytes.subarray(row0 * rowBytes, (row0 + rows) * rowBytes)
-      this.kernels.write(this.kernels.find(this.weights, buffer), /** @type {Uint8Array<ArrayBuffer>} */ (part))
+      const part = bytes.subarray(row0 * rowBytes, (row0 + rows) * rowBytes);
+      this.kernels.write(this.kernels.find(this.weights, buffer), /** @type {Uint8Array<ArrayBuffer>} */ (part));
     }
   }
 
@@ -109,18 +109,18 @@ export class Model {
    * @param {ArrayLike<number>} ids @param {Watch & {record?: boolean, chunk?: number}} options
    */
   async run(ids, { onProgress, signal, record = false, chunk = CHUNK_TOKENS } = {}) {
-    this.check(ids)
-    const T = ids.length
-    const plans = prefill(this.config, this.placed, { T, capacity: T, keep: record ? RECORD : TRACE, chunk })
-    const buffers = await this.allocate(plans, T)
+    this.check(ids);
+    const T = ids.length;
+    const plans = prefill(this.config, this.placed, { T, capacity: T, keep: record ? RECORD : TRACE, chunk });
+    const buffers = await this.allocate(plans, T);
     try {
-      await this.runForwards(plans, ids, buffers, T, { onProgress, signal })
+      await this.runForwards(plans, ids, buffers, T, { onProgress, signal });
     } catch (error) {
-      buffers.destroy()
-      throw error
+      buffers.destroy();
+      throw error;
     }
-    buffers.destroy(buffers.keys().filter((name) => !name.includes("."))) // kept ones are name.layer, the rest scratch
-    return new Trace(this, Array.from(ids), buffers)
+    buffers.destroy(buffers.keys().filter((name) => !name.includes("."))); // kept ones are name.layer, the rest scratch
+    return new Trace(this, Array.from(ids), buffers);
   }
 
   /**
@@ -131,58 +131,58 @@ export class Model {
    * @returns {AsyncGenerator<{id: number, logprob: number}>}
    */
   async *generate(ids, { maxTokens, temperature = 0, topK = 0, topP = 1, seed = 0, stopIds = [], signal }) {
-    this.check(ids, maxTokens)
-    const T = ids.length
-    const capacity = T + maxTokens
-    const stops = new Set(stopIds)
-    const random = seeded(seed)
-    const plans = prefill(this.config, this.placed, { T, capacity, keep: CACHE, logits: true })
-    const buffers = await this.allocate(plans, capacity)
+    this.check(ids, maxTokens);
+    const T = ids.length;
+    const capacity = T + maxTokens;
+    const stops = new Set(stopIds);
+    const random = seeded(seed);
+    const plans = prefill(this.config, this.placed, { T, capacity, keep: CACHE, logits: true });
+    const buffers = await this.allocate(plans, capacity);
     try {
-      await this.runForwards(plans, ids, buffers, T, { signal })
+      await this.runForwards(plans, ids, buffers, T, { signal });
       for (let position = T; position < capacity; position++) {
-        const [bytes] = await this.kernels.read([[this.kernels.find(buffers, "logits"), 4 * this.config.V]])
-        signal?.throwIfAborted()
-        const choice = sample(new Float32Array(bytes), { temperature, topK, topP }, random)
-        yield choice
-        if (stops.has(choice.id) || position + 1 === capacity) return
-        const step = forward(this.config, this.placed, { T: 1, offset: position, capacity, keep: CACHE, logits: true })
-        buffers.make(step.buffers)
-        await this.runForwards([step], [choice.id], buffers, position + 1, { signal })
+        const [bytes] = await this.kernels.read([[this.kernels.find(buffers, "logits"), 4 * this.config.V]]);
+        signal?.throwIfAborted();
+        const choice = sample(new Float32Array(bytes), { temperature, topK, topP }, random);
+        yield choice;
+        if (stops.has(choice.id) || position + 1 === capacity) return;
+        const step = forward(this.config, this.placed, { T: 1, offset: position, capacity, keep: CACHE, logits: true });
+        buffers.make(step.buffers);
+        await this.runForwards([step], [choice.id], buffers, position + 1, { signal });
       }
     } finally {
-      buffers.destroy()
+      buffers.destroy();
     }
   }
 
   /** Refuse a prompt that is empty, has unknown ids, or with `more` tokens passes the model's limit. @param {ArrayLike<number>} ids @param {number} more */
   check(ids, more = 0) {
-    if (ids.length === 0) throw new RunError("prompt-empty", "The prompt has no tokens: type at least one character.")
-    const { V, rope, max_tokens } = this.config
+    if (ids.length === 0) throw new RunError("prompt-empty", "The prompt has no tokens: type at least one character.");
+    const { V, rope, max_tokens } = this.config;
     for (const id of Array.from(ids)) {
-      if (Number.isInteger(id) && id >= 0 && id < V) continue
-      throw new RunError("token-unknown", `Token id ${id} is outside this model's vocabulary: allowed are 0 to ${V - 1}.`)
+      if (Number.isInteger(id) && id >= 0 && id < V) continue;
+      throw new RunError("token-unknown", `Token id ${id} is outside this model's vocabulary: allowed are 0 to ${V - 1}.`);
     }
     // A cache keeps keys as they were rotated, so dynamic scaling cannot grow while generating.
-    const limit = more ? rope.positions : max_tokens
-    if (ids.length + more <= limit) return
-    const what = `${ids.length} tokens` + (more ? ` and ${more} to generate` : "")
-    throw new RunError("prompt-too-long", `${what} are more than this model's limit of ${limit} tokens: shorten the prompt.`)
+    const limit = more ? rope.positions : max_tokens;
+    if (ids.length + more <= limit) return;
+    const what = `${ids.length} tokens` + (more ? ` and ${more} to generate` : "");
+    throw new RunError("prompt-too-long", `${what} are more than this model's limit of ${limit} tokens: shorten the prompt.`);
   }
 
   /** Make the buffers of plans, after checking them against the device's limit. @param {Forward[]} plans @param {number} T */
   async allocate(plans, T) {
-    const sizes = mergeBuffers(plans)
-    const most = DEFAULT_LIMITS.maxStorageBufferBindingSize
-    const [name, size] = [...sizes].reduce((a, b) => (b[1] > a[1] ? b : a))
+    const sizes = mergeBuffers(plans);
+    const most = DEFAULT_LIMITS.maxStorageBufferBindingSize;
+    const [name, size] = [...sizes].reduce((a, b) => (b[1] > a[1] ? b : a));
     if (size > most) {
-      const fits = Math.floor((T * most) / size)
+      const fits = Math.floor((T * most) / size);
       throw new RunError(
         "prompt-too-long",
         `${T} tokens need a buffer of ${size} bytes (${name}) and this device binds ${most} at most: shorten the prompt to ${fits} tokens.`,
-      )
+      );
     }
-    return withinMemory(this.device, () => new Buffers(this.kernels, sizes), `${T} tokens`)
+    return withinMemory(this.device, () => new Buffers(this.kernels, sizes), `${T} tokens`);
   }
 
   /**
@@ -190,16 +190,16 @@ export class Model {
    * @param {Forward[]} plans @param {ArrayLike<number>} ids @param {Buffers} buffers @param {number} total @param {Watch} watch
    */
   async runForwards(plans, ids, buffers, total, { onProgress, signal }) {
-    const work = plans.reduce((sum, plan) => sum + plan.steps.reduce((flops, step) => flops + step.flops, 0), 0)
-    const list = Array.from(ids)
-    let [done, at] = [0, 0]
+    const work = plans.reduce((sum, plan) => sum + plan.steps.reduce((flops, step) => flops + step.flops, 0), 0);
+    const list = Array.from(ids);
+    let [done, at] = [0, 0];
     for (const plan of plans) {
-      const { cos, sin } = tables(this.config.rope, this.config.H, plan.offset, plan.T, total)
-      this.kernels.write(this.kernels.find(buffers, "ids"), Uint32Array.from(list.slice(at, at + plan.T)))
-      this.kernels.write(this.kernels.find(buffers, "cos"), cos)
-      this.kernels.write(this.kernels.find(buffers, "sin"), sin)
-      at += plan.T
-      await this.runSteps(plan, buffers, signal, (flops) => onProgress?.((done += flops) / work))
+      const { cos, sin } = tables(this.config.rope, this.config.H, plan.offset, plan.T, total);
+      this.kernels.write(this.kernels.find(buffers, "ids"), Uint32Array.from(list.slice(at, at + plan.T)));
+      this.kernels.write(this.kernels.find(buffers, "cos"), cos);
+      this.kernels.write(this.kernels.find(buffers, "sin"), sin);
+      at += plan.T;
+      await this.runSteps(plan, buffers, signal, (flops) => onProgress?.((done += flops) / work));
     }
   }
 
@@ -208,32 +208,32 @@ export class Model {
    * @param {import("./plan.js").Builder} plan @param {Lookup} buffers @param {AbortSignal} [signal] @param {(flops: number) => void} [onDone]
    */
   async runSteps(plan, buffers, signal, onDone) {
-    const every = { get: (/** @type {string} */ name) => buffers.get(name) ?? this.weights.get(name) }
+    const every = { get: (/** @type {string} */ name) => buffers.get(name) ?? this.weights.get(name) };
     /** @type {Promise<void>[]} */
-    const running = []
+    const running = [];
     for (const { copies, dispatches, flops } of plan.steps) {
-      signal?.throwIfAborted()
-      await this.kernels.run(copies, dispatches, every)
-      const finished = this.kernels.fence().then(() => onDone?.(flops))
-      finished.catch(() => {}) // awaited below, or after an earlier failure that says the same
-      running.push(finished)
-      if (running.length > 2) await running[running.length - 3]
+      signal?.throwIfAborted();
+      await this.kernels.run(copies, dispatches, every);
+      const finished = this.kernels.fence().then(() => onDone?.(flops));
+      finished.catch(() => {}); // awaited below, or after an earlier failure that says the same
+      running.push(finished);
+      if (running.length > 2) await running[running.length - 3];
     }
-    await Promise.all(running)
-    signal?.throwIfAborted()
+    await Promise.all(running);
+    signal?.throwIfAborted();
   }
 
   /** Free the weights. Traces of this model answer no more queries afterwards. */
   destroy() {
-    this.weights.destroy()
+    this.weights.destroy();
   }
 }
 
 /** @param {Source} source @param {string} name */
 async function take(source, name) {
-  const tensor = await source.get(name)
-  if (!tensor) throw new RunError("tensor-missing", `The checkpoint lacks ${name}: fetch the model again.`)
-  return tensor
+  const tensor = await source.get(name);
+  if (!tensor) throw new RunError("tensor-missing", `The checkpoint lacks ${name}: fetch the model again.`);
+  return tensor;
 }
 
 /**
@@ -241,11 +241,11 @@ async function take(source, name) {
  * @template {{destroy(): void}} T @param {Device} device @param {() => T} make @param {string} what @returns {Promise<T>}
  */
 async function withinMemory(device, make, what) {
-  device.gpu.pushErrorScope("out-of-memory")
-  const made = make()
-  const error = await device.gpu.popErrorScope()
-  if (!error) return made
-  made.destroy()
-  throw new RunError("device-memory", `The device has no memory left for ${what}: close other tabs, or take less.`)
+  device.gpu.pushErrorScope("out-of-memory");
+  const made = make();
+  const error = await device.gpu.popErrorScope();
+  if (!error) return made;
+  made.destroy();
+  throw new RunError("device-memory", `The device has no memory left for ${what}: close other tabs, or take less.`);
 }
 

@@ -13,14 +13,14 @@
  * @param {number} seed a whole number; its lower 32 bits count
  */
 export function seeded(seed) {
-  let state = seed >>> 0
+  let state = seed >>> 0;
   return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let t = state
-    t = Math.imul(t ^ (t >>> 15), t | 1)
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61)
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32
-  }
+    state = (state + 0x6d2b79f5) >>> 0;
+    let t = state;
+    t = Math.imul(t ^ (t >>> 15), t | 1);
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  };
 }
 
 /**
@@ -29,24 +29,24 @@ export function seeded(seed) {
  * @returns {{id: number, logprob: number}}
  */
 export function sample(logits, { temperature = 1, topK = 0, topP = 1 }, random) {
-  const lse = logSumExp(logits)
-  const id = temperature > 0 ? draw(kept(logits, temperature, topK, topP), random()) : argmax(logits)
-  return { id, logprob: logits[id] - lse }
+  const lse = logSumExp(logits);
+  const id = temperature > 0 ? draw(kept(logits, temperature, topK, topP), random()) : argmax(logits);
+  return { id, logprob: logits[id] - lse };
 }
 
 /** The largest logit's id, the lowest of equals. @param {Float32Array} logits */
 export function argmax(logits) {
-  let best = 0
-  for (let i = 1; i < logits.length; i++) if (logits[i] > logits[best]) best = i
-  return best
+  let best = 0;
+  for (let i = 1; i < logits.length; i++) if (logits[i] > logits[best]) best = i;
+  return best;
 }
 
 /** ln of the sum of exponentials. @param {Float32Array} logits */
 export function logSumExp(logits) {
-  const most = logits[argmax(logits)]
-  let sum = 0
-  for (const logit of logits) sum += Math.exp(logit - most)
-  return most + Math.log(sum)
+  const most = logits[argmax(logits)];
+  let sum = 0;
+  for (const logit of logits) sum += Math.exp(logit - most);
+  return most + Math.log(sum);
 }
 
 /**
@@ -55,19 +55,19 @@ export function logSumExp(logits) {
  * @returns {[id: number, probability: number][]}
  */
 export function kept(logits, temperature, topK, topP) {
-  const order = Array.from(logits.keys()).sort((a, b) => logits[b] - logits[a] || a - b)
-  const candidates = topK > 0 ? order.slice(0, topK) : order
-  const most = logits[order[0]]
-  const weights = candidates.map((id) => Math.exp((logits[id] - most) / temperature))
-  const total = weights.reduce((sum, weight) => sum + weight, 0)
+  const order = Array.from(logits.keys()).sort((a, b) => logits[b] - logits[a] || a - b);
+  const candidates = topK > 0 ? order.slice(0, topK) : order;
+  const most = logits[order[0]];
+  const weights = candidates.map((id) => Math.exp((logits[id] - most) / temperature));
+  const total = weights.reduce((sum, weight) => sum + weight, 0);
   /** @type {[number, number][]} */
-  const chosen = []
-  let reached = 0
+  const chosen = [];
+  let reached = 0;
   for (let i = 0; i < candidates.length && (i === 0 || reached < topP); i++) {
-    chosen.push([candidates[i], weights[i] / total])
-    reached += weights[i] / total
+    chosen.push([candidates[i], weights[i] / total]);
+    reached += weights[i] / total;
   }
-  return chosen
+  return chosen;
 }
 
 /**
@@ -75,10 +75,10 @@ export function kept(logits, temperature, topK, topP) {
  * @param {[number, number][]} chosen @param {number} point
  */
 function draw(chosen, point) {
-  let left = point * chosen.reduce((sum, [, probability]) => sum + probability, 0)
+  let left = point * chosen.reduce((sum, [, probability]) => sum + probability, 0);
   for (const [id, probability] of chosen) {
-    left -= probability
-    if (left < 0) return id
+    left -= probability;
+    if (left < 0) return id;
   }
-  return chosen[chosen.length - 1][0]
+  return chosen[chosen.length - 1][0];
 }

@@ -5,7 +5,7 @@ import { tensorShapes, checkNames, checkShape, place } from "../../static/gpu/la
 import { CACHE, RECORD, TRACE, forward, prefill } from "../../static/gpu/plan.js";
 import * as queries from "../../static/gpu/queries.js";
 import { tables } from "../../static/gpu/rope.js";
-import { batches } from "../../static/gpu/trace.js";
+import { batches } from "../../static/gpu/lens.js";
 import { half, widen } from "../../static/gpu/widen.js";
 import { kept, sample, seeded } from "../../static/lib/sampler.js";
 

@@ -78,8 +78,8 @@ QUERIES = [
     ("window", {**WINDOW, "out_rows": 890, "out_cols": 900, "reduce": "mean"}),
     ("window", {**WINDOW, "out_rows": 1, "out_cols": 1, "reduce": "mean"}),
     ("window", {**WINDOW, "rows": 5, "cols": 7, "out_rows": 20, "out_cols": 21, "reduce": "max"}),
-    ("logits", {"row0": 5, "rows": 3}),
-    ("logits", {"row0": 899, "rows": 1}),
+    ("logits", {"sources": [[3, 5, 3]]}),
+    ("logits", {"sources": [[3, 899, 1]]}),
     ("lens", {"sources": [[0, 5, 3], [3, 899, 1]]}),
 ]
 
