@@ -44,3 +44,17 @@ ORACLE_FLOAT32 = 1e-6
 # Kernels against oracle through `playground trace`, two layers of a small random model, relative to the largest value
 # of the tensor or to one: float32 sums of at most 97 products.
 BACKENDS_AGREE = 2e-5
+
+# A kernel against float64: this many times the error that the same formula makes in plain float32 (flash-attention's
+# rule allows 2; drivers may evaluate exp2 and division a few units in the last place worse than numpy), ...
+KERNEL_ERROR_FACTOR = 4
+# ... plus this share of the largest value, for short sums that plain float32 happens to round exactly: WGSL allows
+# exp2 an error of 3 + 2|x| units of 6e-8, and |x| is below 16 wherever the result is not tiny.
+KERNEL_ERROR_FLOOR = 2e-6
+
+# The network that is trained against the oracle and transformers, same float32 weights: fused attention adds in another
+# order; logits are of size ten (5e-6 measured).
+EXPORTED_LOGITS = 1e-4
+# exp(score - lse) of two float32 numbers: each carries a rounding of 6e-8 of its size, and the sum of H products a few
+# more, so a weight near 1 is off by this share of |lse| (nothing at the usual |lse| of 10, 6% at scores of 1e5).
+KERNEL_SCORE_ROUNDING = 5e-7

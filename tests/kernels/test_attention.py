@@ -1,0 +1,118 @@
+"""attention_fa2, attention_decode with attention_merge, and attention_probs against the formula in float64.
+
+Plan: every head dimension x every length x every grouping (slow); a quick slice of the same; windows with and without
+sinks; a chunk against a cache; one token against a cache; scores above the largest f16; rows that see nothing;
+pixels by maximum and mean, larger and smaller than a cell; causality bit for bit; a long text within the turn limit.
+"""
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.kernels.checks import Attention, check_attention, check_pixels, run_attention
+
+pytestmark = pytest.mark.gpu
+
+HEAD_DIMS = [16, 32, 48, 64, 80, 96, 128]
+LENGTHS = [1, 2, 15, 16, 17, 63, 64, 65, 97, 257, 1024]
+HEADS = [(4, 4), (4, 2), (4, 1), (9, 3), (14, 2)]
+
+
+@pytest.mark.parametrize(("T", "heads"), list(itertools.product([1, 2, 17, 65], [(4, 4), (9, 3), (14, 2)])))
+def test_attention_short_text_agrees(driver, T, heads):
+    check_attention(driver, Attention(T, *heads, H=16))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3000)
+@pytest.mark.parametrize("H", HEAD_DIMS)
+@pytest.mark.parametrize("heads", HEADS, ids=lambda h: f"{h[0]}q{h[1]}kv")
+def test_attention_every_length_agrees(driver, H, heads):
+    for T in LENGTHS:
+        check_attention(driver, Attention(T, *heads, H=H))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("H", [4, 20, 36, 112, 132, 256])
+def test_attention_unusual_head_dim_agrees(driver, H):
+    check_attention(driver, Attention(33, 4, 2, H=H))
+    check_attention(driver, Attention(1, 4, 2, H=H, offset=70))
+
+
+WINDOWS = [(1, 0), (5, 0), (16, 0), (64, 0), (5, 1), (5, 4), (16, 6), (200, 4)]
+
+
+@pytest.mark.parametrize(("window", "sinks"), WINDOWS)
+def test_attention_window_and_sinks_agree(driver, window, sinks):
+    check_attention(driver, Attention(97, 4, 2, H=16, window=window, sinks=sinks))
+
+
+@pytest.mark.parametrize(("window", "sinks"), [(0, 0), (7, 0), (70, 3)])
+@pytest.mark.parametrize(("T", "offset"), [(1, 0), (1, 63), (1, 64), (1, 257), (3, 61), (16, 64), (17, 100)])
+def test_attention_chunk_against_cache_agrees(driver, T, offset, window, sinks):
+    check_attention(driver, Attention(T, 9, 3, H=16, offset=offset, window=window, sinks=sinks))
+
+
+@pytest.mark.parametrize("T", [1, 33])
+@pytest.mark.parametrize("magnitude", [1e-4, 300.0, 1e6])
+def test_attention_large_scores_agree(driver, T, magnitude):
+    c = Attention(T, 4, 2, H=32, offset=40, magnitude=magnitude)
+    a = c.arrays()
+    if magnitude == 1e6:
+        assert np.abs(a["q"][:, 0] @ a["k"][:, 0].T * 32**-0.5).max() > 65_504
+    check_attention(driver, c)
+
+
+@pytest.mark.parametrize("T", [1, 9])
+def test_attention_row_without_keys_is_zero(driver, T):
+    check_attention(driver, Attention(T, 4, 2, H=16, offset=30, window=8, S=12))
+
+
+@pytest.mark.parametrize("later", [1, 5, 16, 40])
+def test_attention_later_token_changed_earlier_rows_keep_every_bit(driver, later):
+    c = Attention(41, 4, 2, H=16)
+    first, changed = c.arrays(), c.arrays()
+    for name in "qkv":
+        changed[name][later:] = changed[name][later:] * 3 + 1
+    a, b = run_attention(driver, c, first), run_attention(driver, c, changed)
+    assert np.array_equal(a["o"][:later], b["o"][:later])
+    assert np.array_equal(a["lse"][:, :later], b["lse"][:, :later])
+    assert np.array_equal(a["pattern"][:, :later, :later], b["pattern"][:, :later, :later])
+    assert not np.array_equal(a["o"][later:], b["o"][later:])
+
+
+PIXELS = [
+    ((0, 97), (0, 97), (10, 10)),   # several cells a pixel, unevenly
+    ((0, 97), (0, 97), (96, 33)),   # hardly more rows than pixels
+    ((5, 70), (3, 41), (7, 38)),    # a window; a column is a pixel
+    ((20, 26), (0, 30), (12, 45)),  # more pixels than cells
+    ((0, 97), (0, 97), (1, 1)),     # one pixel
+]
+
+
+@pytest.mark.parametrize("reduce", ["max", "mean"])
+@pytest.mark.parametrize(("rows", "cols", "out_shape"), PIXELS)
+def test_probs_pixels_agree(driver, rows, cols, out_shape, reduce):
+    check_pixels(driver, Attention(97, 4, 2, H=16), rows, cols, out_shape, reduce, heads=(1, 3))
+
+
+@pytest.mark.parametrize("reduce", ["max", "mean"])
+def test_probs_cells_window_agrees(driver, reduce):
+    check_pixels(driver, Attention(97, 9, 3, H=16, window=20, sinks=2), (30, 71), (5, 66), (41, 61), reduce, heads=(4, 5))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("reduce", ["max", "mean"])
+def test_probs_pixel_of_many_dispatches_agrees(driver, reduce):
+    c = Attention(1500, 1, 1, H=64)
+    check_pixels(driver, c, (0, 1500), (0, 1500), (2, 2), reduce)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("H", [64, 128])
+def test_attention_longest_text_agrees(driver, H):
+    """The last rows of 8,192 tokens: the longest loops we allow (llvmpipe would silently end them at 65,535 turns)."""
+    check_attention(driver, Attention(8, 2, 1, H=H, offset=8184))
+    check_attention(driver, replace(Attention(1, 2, 1, H=H), offset=8191))

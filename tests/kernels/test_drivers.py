@@ -1,0 +1,72 @@
+"""The reduced matrix on the other two of the three drivers: naga on SwiftShader, and Tint (Chromium) on SwiftShader.
+
+Together with llvmpipe both compilers and both lane counts (4 and 8) run every kernel.
+"""
+
+import pytest
+
+from tests.kernels import checks
+from tests.kernels.checks import Attention
+from webgpu.ops import BF16, F16, F32
+
+pytestmark = pytest.mark.gpu
+
+
+def quick(driver) -> None:
+    """Every kernel once."""
+    checks.check_attention(driver, Attention(17, 9, 3, H=16))
+    checks.check_attention(driver, Attention(1, 14, 2, H=16, offset=97, window=20, sinks=3))
+    checks.check_pixels(driver, Attention(33, 4, 1, H=16), (0, 33), (0, 33), (5, 7), "max")
+    for T, d_in in ((9, 64), (1, 64), (3, 37)):
+        checks.check_matmul(driver, T, d_in, 12, F16, bias=True, placed=True)
+    checks.check_embedding(driver, 5, 24, 40, F16, 2)
+    checks.check_rmsnorm(driver, 5, 24)
+    checks.check_rope(driver, 5, 3, 16, 2)
+    checks.check_elementwise(driver, 100, 50.0)
+    checks.check_lens(driver, 5, 24, 600, F16, 2)
+
+
+def reduced(driver) -> None:
+    """The matrix's corners: head dimensions, lengths around a block, groupings, windows, offsets, magnitudes, formats."""
+    for H, heads in ((32, (4, 4)), (48, (4, 2)), (64, (9, 3)), (80, (14, 2)), (96, (4, 1)), (128, (4, 2))):
+        for T in (1, 2, 15, 65):
+            checks.check_attention(driver, Attention(T, *heads, H=H))
+    for window, sinks in ((5, 0), (16, 3)):
+        for T, offset in ((97, 0), (16, 64), (1, 130)):
+            checks.check_attention(driver, Attention(T, 4, 2, H=16, offset=offset, window=window, sinks=sinks))
+    checks.check_attention(driver, Attention(33, 4, 2, H=32, magnitude=1e6))
+    checks.check_attention(driver, Attention(9, 4, 2, H=16, offset=30, window=8, S=12))
+    checks.check_attention(driver, Attention(257, 9, 3, H=64))
+    for reduce in ("max", "mean"):
+        checks.check_pixels(driver, Attention(97, 4, 2, H=64), (5, 90), (0, 97), (11, 13), reduce, heads=(1, 3))
+    for fmt in (F32, F16, BF16):
+        for T, d_in, d_out in ((1, 576, 33), (65, 576, 72), (8, 64, 8), (5, 61, 11)):
+            checks.check_matmul(driver, T, d_in, d_out, fmt)
+        checks.check_embedding(driver, 17, 33, 50, fmt, 3)
+        checks.check_lens(driver, 6, 64, 1500, fmt, 2)
+    checks.check_rmsnorm(driver, 65, 576)
+    checks.check_rope(driver, 65, 2, 80, 1)
+
+
+def test_swiftshader_every_kernel_agrees(swiftshader):
+    assert swiftshader.words == "SwiftShader (a CPU stands in for a GPU)"
+    quick(swiftshader)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_swiftshader_reduced_matrix_agrees(swiftshader):
+    reduced(swiftshader)
+
+
+@pytest.mark.chromium
+@pytest.mark.timeout(900)
+def test_chromium_every_kernel_agrees(tint):
+    quick(tint)
+
+
+@pytest.mark.slow
+@pytest.mark.chromium
+@pytest.mark.timeout(2400)
+def test_chromium_reduced_matrix_agrees(tint):
+    reduced(tint)

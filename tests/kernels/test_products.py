@@ -1,0 +1,81 @@
+"""Everything that is not attention or lens: products, norms, rotation, embedding, elementwise.
+
+Plan: matrix products of every weight format over edges of the 8 x 8 block, with bias, written into a larger matrix, with
+rows of any length, one token; norms from one number to wide rows; rotation into a cache; embedding in pieces; huge gates.
+"""
+
+import pytest
+
+from tests.kernels import checks
+from webgpu.ops import BF16, F16, F32
+
+pytestmark = pytest.mark.gpu
+FORMATS = pytest.mark.parametrize("fmt", [F32, F16, BF16], ids=["f32", "f16", "bf16"])
+
+
+@FORMATS
+@pytest.mark.parametrize("T", [1, 2, 7, 8, 9, 65])
+def test_matmul_agrees(driver, T, fmt):
+    for d_in, d_out in ((8, 1), (64, 33), (576, 72)):
+        checks.check_matmul(driver, T, d_in, d_out, fmt)
+
+
+@FORMATS
+@pytest.mark.parametrize("T", [1, 9])
+def test_matmul_bias_and_place_agree(driver, T, fmt):
+    checks.check_matmul(driver, T, 64, 20, fmt, bias=True, placed=True)
+
+
+@FORMATS
+@pytest.mark.parametrize(("T", "d_in"), [(1, 37), (5, 61), (5, 172), (3, 1)])
+def test_matmul_row_of_any_length_agrees(driver, T, d_in, fmt):
+    checks.check_matmul(driver, T, d_in, 11, fmt, bias=True)
+
+
+@pytest.mark.slow
+@FORMATS
+@pytest.mark.parametrize(("T", "d_in", "d_out"), [(1, 8960, 100), (17, 8960, 24), (1024, 576, 64), (1, 576, 49_152)])
+def test_matmul_model_sizes_agree(driver, T, d_in, d_out, fmt):
+    checks.check_matmul(driver, T, d_in, d_out, fmt)
+
+
+@pytest.mark.slow
+def test_matmul_over_65535_groups_agrees(driver):
+    checks.check_matmul(driver, 8200, 8, 16_400, F32)  # 65,664 workgroups of 32 blocks
+
+
+@pytest.mark.parametrize(("rows", "width"), [(1, 1), (3, 2), (9, 7), (17, 16), (65, 576), (1, 4096), (600, 64)])
+def test_rmsnorm_agrees(driver, rows, width):
+    checks.check_rmsnorm(driver, rows, width)
+
+
+@pytest.mark.parametrize("magnitude", [1e-6, 1e4, 1e15])
+def test_rmsnorm_of_tiny_and_huge_rows_agrees(driver, magnitude):
+    checks.check_rmsnorm(driver, 5, 64, magnitude=magnitude)
+
+
+@pytest.mark.parametrize("rotate", [True, False])
+@pytest.mark.parametrize(("T", "heads", "H", "row0"), [(1, 1, 2, 0), (17, 3, 16, 0), (5, 9, 64, 7), (65, 2, 80, 1)])
+def test_rope_agrees(driver, T, heads, H, row0, rotate):
+    checks.check_rope(driver, T, heads, H, row0, rotate)
+
+
+@FORMATS
+@pytest.mark.parametrize(("T", "D", "V", "chunks"), [(1, 8, 3, 1), (17, 33, 50, 3), (65, 64, 200, 2)])
+def test_embedding_is_exact(driver, T, D, V, chunks, fmt):
+    checks.check_embedding(driver, T, D, V, fmt, chunks)
+
+
+@pytest.mark.parametrize("count", [1, 63, 64, 65, 5000])
+def test_swiglu_and_add_agree(driver, count):
+    checks.check_elementwise(driver, count)
+
+
+@pytest.mark.parametrize("magnitude", [1e-5, 50.0, 1e4])
+def test_swiglu_of_large_gates_stays_finite(driver, magnitude):
+    checks.check_elementwise(driver, 257, magnitude)
+
+
+@pytest.mark.slow
+def test_add_over_65535_groups_agrees(driver):
+    checks.check_elementwise(driver, 65_535 * 64 + 100)
