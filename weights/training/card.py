@@ -1,0 +1,69 @@
+"""The model card, written from measurements: card.json for programs, README.md for people, heads.json, prompts.json."""
+
+import json
+import subprocess
+from dataclasses import asdict
+from pathlib import Path
+
+import torch
+
+from weights.checkpoint import open_checkpoint
+from weights.training import depth
+from weights.training.card_text import readme
+from weights.training.default_prompts import claims, described
+from weights.training.evaluate import Report, evaluate
+from weights.training.probe import Probe
+from weights.training.rows import Text
+from weights.training.stages import Recipe
+from weights.training.summary import head_list, summary
+
+ABOUT = (
+    "3 MB or so, trained by this project so that its heads have jobs that can be checked: "
+    "previous token, induction, pronouns, names, tables."
+)
+
+
+def write_card(folder: Path, recipe: Recipe, texts: list[Text], seconds: float) -> Report:
+    """Measure the exported folder and write everything that describes it. Returns the measurements."""
+    report = evaluate(folder, texts)
+    probe = Probe.open(folder)
+    checkpoint = open_checkpoint(folder)
+    samples = [
+        {"prompt": prompt, "seed": seed, "text": depth.sample(probe, prompt, seed)}
+        for seed, prompt in enumerate(depth.SAMPLE_PROMPTS)
+    ]
+    card = {
+        "id": "tiny",
+        "name": "Tiny",
+        "about": ABOUT,
+        "licence": "Apache-2.0",
+        "source": "trained by this project, weights/training",
+        "commit": commit(),
+        "sha256": {"model.safetensors": checkpoint.hash},
+        "parameters": sum(parameter.numel() for parameter in probe.model.parameters()),
+        "recipe": asdict(recipe),
+        "training_minutes": round(seconds / 60, 1),
+        "torch": torch.__version__,
+        "texts": [{"name": text.name, "sha256": text.sha256, "held_out": len(text.held_out)} for text in texts],
+        "measured": summary(report),
+        "samples": samples,
+    }
+    entries = [described(probe, claim) for claim in claims(probe, report)]
+    _write(folder / "card.json", card)
+    _write(folder / "heads.json", {"model_sha256": checkpoint.hash, "heads": head_list(report)})
+    _write(folder / "prompts.json", {"model_sha256": checkpoint.hash, "prompts": entries})
+    (folder / "README.md").write_text(readme(card, head_list(report), entries), encoding="utf-8")
+    return report
+
+
+def commit() -> str:
+    """The commit that trained, "unknown" outside a git checkout."""
+    asked = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
+    try:
+        return subprocess.run(asked, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return "unknown"
+
+
+def _write(path: Path, content: dict) -> None:
+    path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -1,0 +1,83 @@
+"""The command line: `playground train-tiny`, or `python -m weights.training`.
+
+    train      everything: tokenizer, two stages, export, evaluation, card; goes on where it was interrupted
+    evaluate   measure a checkpoint folder and print the figures
+    smoke      minutes instead of an hour: induction heads at a small size, which the tests run
+"""
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+
+OUT = Path(__file__).resolve().parent.parent / "tiny"
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one sub-command; the exit status."""
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # torch's threads otherwise spin while other programs work
+    args = parser().parse_args(argv)
+    return args.run(args)
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options."""
+    top = argparse.ArgumentParser(prog="playground train-tiny", description="Train the embedded model.")
+    commands = top.add_subparsers(metavar="COMMAND", required=True)
+    train = commands.add_parser("train", help="train, export, evaluate, write the card")
+    train.add_argument("--out", type=Path, default=OUT, help="the checkpoint folder to write")
+    train.add_argument("--work", type=Path, default=Path("train-tiny"), help="where checkpoints of the run lie")
+    train.add_argument("--threads", type=int, default=0, help="torch threads (default: all cores)")
+    train.set_defaults(run=_train)
+    evaluate = commands.add_parser("evaluate", help="measure a checkpoint folder")
+    evaluate.add_argument("folder", type=Path)
+    evaluate.set_defaults(run=_evaluate)
+    smoke = commands.add_parser("smoke", help="train the induction circuit at a small size")
+    smoke.add_argument("--out", type=Path, default=Path("train-tiny-smoke"), help="the folder to write")
+    smoke.set_defaults(run=_smoke)
+    for command in (train, evaluate):
+        command.add_argument(
+            "--text", type=Path, action="append", default=[], help="a text file; stories end with <|endoftext|>"
+        )
+    return top
+
+
+def _train(args: argparse.Namespace) -> int:
+    import torch
+
+    from weights.training.card import write_card
+    from weights.training.export import export
+    from weights.training.rows import read_text
+    from weights.training.stages import Recipe, run
+
+    if args.threads:
+        torch.set_num_threads(args.threads)
+    texts = [read_text(path) for path in args.text]
+    recipe = Recipe()
+    network, tokenizer, seconds = run(recipe, texts, args.work, _say)
+    export(network, tokenizer, args.out)
+    write_card(args.out, recipe, texts, seconds)
+    _say(f"{args.out} is written; its README.md has the figures.")
+    return 0
+
+
+def _evaluate(args: argparse.Namespace) -> int:
+    from weights.training.evaluate import evaluate
+    from weights.training.rows import read_text
+    from weights.training.summary import summary
+
+    print(json.dumps(summary(evaluate(args.folder, [read_text(path) for path in args.text])), indent=2))
+    return 0
+
+
+def _smoke(args: argparse.Namespace) -> int:
+    from weights.training.smoke import smoke
+
+    accuracy, induction = smoke(args.out, _say)
+    _say(f"accuracy {accuracy:.3f} on repeated random tokens, best induction head {induction:.2f}")
+    return 0
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

@@ -1,0 +1,103 @@
+"""The prompts that the page offers, each with the head to look at, chosen by the evaluation, and the claim it makes.
+
+prompts.json: {"model_sha256", "prompts": [{"id", "title", "text", "layer", "head", "query", "keys", "weight", "next",
+"says"}]}. query: position of the token to select; keys: positions that the claim is about; weight: what the head puts
+on them together; next: the token that the model predicts after the query.
+"""
+
+from dataclasses import dataclass
+
+from weights.training.evaluate import Report
+from weights.training.measures import DEFAULT_PROMPT
+from weights.training.probe import Probe, last
+
+REPEATED = "red apple stone map rope red apple stone map"
+NAMES = "When Mary and John went to the store, John gave a drink to"
+TABLES = (
+    "CREATE TABLE books ( id, title, price );\nCREATE TABLE cars ( speed, color, year );\n"
+    "CREATE TABLE songs ( artist, genre, length );\nSELECT color FROM cars WHERE speed = 3 AND"
+)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One prompt and what it says: `head` puts most of `query`'s attention on `keys`."""
+
+    id: str
+    title: str
+    text: str
+    head: tuple[int, int]
+    query: int
+    keys: tuple[int, ...]
+    why: str
+
+
+def claims(probe: Probe, report: Report) -> list[Claim]:
+    """The four prompts, the first being the one the page opens on."""
+
+    def ids(text: str) -> list[int]:
+        return probe.tokens.encode(text)
+
+    cat, red, mary, sql = ids(DEFAULT_PROMPT), ids(REPEATED), ids(NAMES), ids(TABLES)
+    opening = [i for i, id in enumerate(sql) if id == probe.one(" (")][1]
+    columns = tuple(sql.index(probe.one(f" {column}"), opening) for column in ("speed", "color", "year"))
+    return [
+        Claim(
+            id="coreference",
+            title="What does “it” mean?",
+            text=DEFAULT_PROMPT,
+            head=report.reference_head(),
+            query=last(cat, probe.one(" it")),
+            keys=(cat.index(probe.one(" cat")),),
+            why="from “it” this head looks back at “cat”, not at “mat”; where a thing, a girl and a group are named in "
+            "random order it finds the one that is meant",
+        ),
+        Claim(
+            id="induction",
+            title="Say it again",
+            text=REPEATED,
+            head=report.best("induction")[1:],
+            query=red.index(probe.one(" stone"), 5),
+            keys=(red.index(probe.one(" stone")) + 1,),
+            why="from the second “stone” this head looks at what followed the first one, “map”, and that comes next",
+        ),
+        Claim(
+            id="names",
+            title="Who gets the drink?",
+            text=NAMES,
+            head=report.best("receiver")[1:],
+            query=len(mary) - 1,
+            keys=(mary.index(probe.one(" Mary")),),
+            why="from the last “to” this head looks at the one name that has not given anything, “Mary”",
+        ),
+        Claim(
+            id="tables",
+            title="Which table has this column?",
+            text=TABLES,
+            head=report.look_up_head()[1:],
+            query=len(sql) - 1,
+            keys=columns,
+            why="from “AND” this head looks up the columns of “cars”, the table named eight tokens before",
+        ),
+    ]
+
+
+def described(probe: Probe, claim: Claim) -> dict:
+    """The claim with what the model does: the entry of prompts.json."""
+    ids = probe.tokens.encode(claim.text)
+    pattern, logits = probe.look(ids)
+    layer, head = claim.head
+    weight = float(pattern[layer, head, claim.query, list(claim.keys)].sum())
+    following = probe.tokens.decode([int(logits[claim.query].argmax())])
+    return {
+        "id": claim.id,
+        "title": claim.title,
+        "text": claim.text,
+        "layer": layer,
+        "head": head,
+        "query": claim.query,
+        "keys": list(claim.keys),
+        "weight": round(weight, 3),
+        "next": following,
+        "says": f"Layer {layer}, head {head}: {claim.why}.",
+    }
