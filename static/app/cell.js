@@ -1,5 +1,5 @@
 // One cell of the lens: what the model would say if it stopped there, and how a chosen token climbs through depth.
-import { count, share, three } from "../lib/numbers.js";
+import { count, three } from "../lib/numbers.js";
 import { glyphs } from "./chips.js";
 import { byId, h } from "./dom.js";
 import { depthWords } from "./lens.js";
@@ -26,7 +26,7 @@ export function mountCell() {
     about.textContent = !state.trace ? (state.tokens ? "Select a cell of the lens to see its ten best tokens." : "") : cell ? `ten best if the model stopped here; entropy ${three(cell.entropy)} nats` : "being computed";
     list.replaceChildren(...(cell ? barRows(cell.ids.map((id, i) => ({
       name: glyphOf(id), value: Math.exp(cell.logprobs[i]), chosen: id === followed(state), note: `id ${id}`,
-      label: `${glyphOf(id)}, probability ${share(Math.exp(cell.logprobs[i]))}; follow its rank`, run: () => store.set({ target: id }),
+      about: "probability; choose to follow its rank", run: () => store.set({ target: id }),
     }))) : []));
   });
 
@@ -80,7 +80,7 @@ function targetField() {
     automatic.setAttribute("aria-pressed", String(target === null));
     const outside = target !== null && trace && target >= trace.shape.V;
     if (outside) note.textContent = `This model has no token ${count(target)}; following its first choice.`;
-    if (target !== null && tokens && document.activeElement !== field) field.value = outside ? "" : tokens.decode([target]);
+    if (target !== null && tokens && trace && document.activeElement !== field) field.value = outside ? "" : tokens.decode([target]);
     if (target === null && document.activeElement !== field) field.value = "";
   });
   return h("div", { class: "target" }, h("label", { for: "target", class: "small dim", text: "Follow" }), field, automatic, note);

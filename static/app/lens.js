@@ -66,7 +66,7 @@ export class LensPanel {
     const width = `${LABEL_PX + this.T * this.cell}px`;
     const row = (/** @type {number | null} */ layer) => {
       const name = layer === null ? "" : layer === 0 ? "emb" : String(layer);
-      const label = h("div", { role: layer === null ? "columnheader" : "rowheader", class: "lens-label", text: name, "aria-label": layer === null ? "layers" : depthWords(layer) });
+      const label = h("div", { role: layer === null ? "columnheader" : "rowheader", class: "lens-label", text: name, "aria-label": layer === null ? null : depthWords(layer) }, layer === null && h("span", { class: "visually-hidden", text: "layers" }));
       const element = h("div", { role: "row", class: layer === null ? "lens-row names" : "lens-row", "data-layer": layer ?? "" }, label);
       element.style.width = width;
       return element;

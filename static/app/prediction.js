@@ -1,5 +1,4 @@
 // The next token at the selected position, as the model's own logits give it.
-import { share } from "../lib/numbers.js";
 import { topTokens } from "../lib/maths.js";
 import { glyphs } from "./chips.js";
 import { byId, h } from "./dom.js";
@@ -37,7 +36,7 @@ export function mountPrediction() {
     byId("next-title").append(" after ", h("span", { class: "mono" }, ...glyphs(shown[next.position]?.glyph ?? "")));
     list.replaceChildren(...barRows(next.best.map(({ id, logprob }) => ({
       name: glyphOf(id), value: Math.exp(logprob), chosen: id === target, note: `id ${id}`,
-      label: `${glyphOf(id)}, probability ${share(Math.exp(logprob))}; follow its rank`, run: () => store.set({ target: id }),
+      about: "probability; choose to follow its rank", run: () => store.set({ target: id }),
     }))));
   });
   store.on(["stale"], ({ stale }) => list.classList.toggle("stale", stale));

@@ -7,11 +7,11 @@ const MOST = 8;
 
 /**
  * A list of bars with a name and a value each; used for weights and for probabilities.
- * @param {{name: string, value: number, label: string, chosen?: boolean, note?: string, run?: () => void}[]} rows value: 0..1
+ * @param {{name: string, value: number, about: string, chosen?: boolean, note?: string, run?: () => void}[]} rows value: 0..1
  * @returns {HTMLElement[]} list items
  */
 export function barRows(rows) {
-  return rows.map(({ name, value, label, chosen, run, note }) => {
+  return rows.map(({ name, value, about, chosen, run, note }) => {
     const fill = h("span", { class: "bar-fill" });
     fill.style.width = `${Math.max(0.5, value * 100)}%`;
     const inside = [
@@ -19,7 +19,7 @@ export function barRows(rows) {
       h("span", { class: "bar-track", "aria-hidden": "true" }, fill),
       h("span", { class: "bar-value", text: share(value) }),
     ];
-    const bar = run ? h("button", { type: "button", class: "bar", "aria-label": label, "aria-pressed": String(chosen === true) }, ...inside) : h("div", { class: "bar" }, ...inside);
+    const bar = run ? h("button", { type: "button", class: "bar", "aria-description": about, "aria-pressed": String(chosen === true) }, ...inside) : h("div", { class: "bar" }, ...inside);
     if (run) bar.addEventListener("click", run);
     return h("li", {}, bar);
   });
@@ -51,7 +51,7 @@ export class RowBars {
       order.length > MOST ? ` reads (${order.length - MOST} more keys share ${share(rest)})` : " reads");
     this.list.replaceChildren(...barRows(order.slice(0, MOST).map((i) => ({
       name: tokens[i]?.glyph ?? "", value: weights[i], chosen: i === key, note: `key ${i}`,
-      label: `key ${i} ${tokens[i]?.glyph ?? ""}, weight ${share(weights[i])}`, run: () => this.choose(i),
+      about: `weight of key ${i}; choose to mark its cell`, run: () => this.choose(i),
     }))));
   }
 }

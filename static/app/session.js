@@ -111,7 +111,9 @@ function tokenise() {
   const promptError = over
     ? `This prompt has ${plural(typed.length, "token")}; ${entry.name} takes at most ${count(entry.max_tokens)}. Shorten it; the picture below is still the last one that fitted.`
     : null;
-  store.set({ typed, promptError });
+  const ids = (/** @type {import("./state.js").Piece[]} */ pieces) => pieces.map((piece) => piece.id).join();
+  const stale = store.state.trace !== null && !over && (wanted === "" || ids(typed) !== ids(store.state.shown));
+  store.set({ typed, promptError, stale });
 }
 
 /** Computes the picture of the prompt that stands in the box, unless it is there already. */

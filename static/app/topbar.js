@@ -36,7 +36,7 @@ function mountTheme() {
   const show = () => {
     const theme = /** @type {keyof typeof THEMES} */ (document.documentElement.dataset.theme ?? "auto");
     button.textContent = THEMES[theme];
-    button.setAttribute("aria-label", `Theme: ${{ auto: "automatic", light: "light", dark: "dark" }[theme]}`);
+    button.setAttribute("aria-label", `Theme: ${THEMES[theme]}`);
     store.set({ painted: store.state.painted + 1 });
   };
   button.addEventListener("click", () => {

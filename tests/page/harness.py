@@ -119,16 +119,35 @@ def watch(context: BrowserContext, allowed: tuple[str, ...] = ()) -> Watched:
     return watched
 
 
+def until(page: Page, condition: str, timeout_ms: int = SMALL_MS) -> None:
+    """Until this JavaScript expression is true, looked at before every frame.
+
+    Playwright's own wait_for_function evaluates its text again and again, which the page's policy forbids; this text is
+    compiled once.
+    """
+    script = """([timeout]) => new Promise((resolve, reject) => {
+      const end = performance.now() + timeout;
+      const look = () => {
+        if (CONDITION) resolve();
+        else if (performance.now() > end) reject(new Error('not within ' + timeout + ' ms'));
+        else requestAnimationFrame(look);
+      };
+      look();
+    })"""
+    page.evaluate(script.replace("CONDITION", condition), [timeout_ms])
+
+
 def wait_picture(page: Page, timeout_ms: int = SMALL_MS) -> None:
     """Until every layer of the wall is drawn, the prediction is there and nothing is stale."""
-    page.wait_for_function(
-        """() => {
+    until(
+        page,
+        """(() => {
           const wall = document.querySelector('#wall');
           const layers = document.querySelectorAll('#wall [role=row]').length;
           return layers > 0 && wall.dataset.drawn === String(layers)
             && document.querySelectorAll('#next-bars li').length > 0 && !document.querySelector('.stale');
-        }""",
-        timeout=timeout_ms,
+        })()""",
+        timeout_ms,
     )
 
 

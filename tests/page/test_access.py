@@ -7,7 +7,7 @@ in either theme; no width scrolls sideways; the theme survives a reload.
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.page.harness import ROOT, Server, Watched, wait_lens, wait_picture, watch
+from tests.page.harness import ROOT, Server, Watched, until, wait_lens, wait_picture, watch
 
 pytestmark = pytest.mark.chromium
 
@@ -30,11 +30,11 @@ def test_keyboard_walk_from_prompt_to_cell_to_lens(watched: Watched, small_serve
     tab_to(page, "#prompt-text")
     page.keyboard.press("Control+A")
     page.keyboard.type("on the mat")
-    page.wait_for_function("document.querySelector('#chips').dataset.count == 8")
+    until(page, "document.querySelector('#chips').dataset.count == 6")
     wait_picture(page)
     tab_to(page, "#chips")
     page.keyboard.press("ArrowLeft")
-    page.wait_for_function("document.querySelector('#row-title').textContent.startsWith('Query 6 ')")
+    until(page, "document.querySelector('#row-title').textContent.startsWith('Query 4 ')")
     tab_to(page, ".wall-grid")
     page.keyboard.press("ArrowUp")
     page.keyboard.press("ArrowRight")
@@ -45,13 +45,13 @@ def test_keyboard_walk_from_prompt_to_cell_to_lens(watched: Watched, small_serve
     page.keyboard.press("ArrowUp")
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
-    page.wait_for_function("/^query 5 .*, key 2 .*: weight /.test(document.querySelector('#cell-readout').textContent)")
-    page.wait_for_function("document.querySelector('#announce').textContent === document.querySelector('#cell-readout').textContent")
+    until(page, "/^query 3 .*, key 2 .*: weight /.test(document.querySelector('#cell-readout').textContent)")
+    until(page, "document.querySelector('#announce').textContent === document.querySelector('#cell-readout').textContent")
     tab_to(page, "#lens")
     page.keyboard.press("ArrowUp")
     page.keyboard.press("ArrowLeft")
-    page.wait_for_function("document.activeElement.id === 'lens-3-4'")
-    page.wait_for_function("document.querySelector('#cell-title').textContent.startsWith('After 3 layers at')")
+    until(page, "document.activeElement.id === 'lens-3-2'")
+    until(page, "document.querySelector('#cell-title').textContent.startsWith('After 3 layers at')")
     tab_to(page, "#next")
     watched.assert_clean(small_server.url)
 
@@ -105,7 +105,7 @@ def test_no_width_scrolls_sideways(browser: Browser, small_server: Server, width
     page = watched.open(small_server.url)
     for view in ("heatmap", "table", "arcs"):
         page.locator(f"[data-view={view}]").click()
-        page.wait_for_function(f"document.querySelector('[data-view={view}]').ariaPressed === 'true'")
+        until(page, f"document.querySelector('[data-view={view}]').ariaPressed === 'true'")
         wait_picture(page)
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, view
     order = page.evaluate("[...document.querySelectorAll('main > section')].map((s) => s.id)")
@@ -129,12 +129,12 @@ def test_theme_is_kept(watched: Watched, small_server: Server):
 def test_first_paint_does_not_wait_for_weights(watched: Watched, small_server: Server):
     """With the weights held back, the page already has its prompt, its chips and the names of all heads."""
     held = []
-    watched.page.route("**/model.safetensors", held.append)
+    watched.page.route("**/model.safetensors", lambda route: held.append(route))
     page = watched.open(small_server.url, ready=False)
     page.wait_for_selector(".chip")
     page.wait_for_selector("#head-3-3", state="attached")
     assert page.locator("#next-bars li").count() == 0
-    page.wait_for_function("document.querySelector('.progress-line:not([hidden])')")
+    until(page, "document.querySelector('.progress-line:not([hidden])')")
     for route in held:
         route.continue_()
     wait_picture(page)

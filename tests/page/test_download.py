@@ -23,7 +23,7 @@ def test_second_visit_downloads_nothing(watched: Watched, small_server: Server):
 
 def test_cancelled_download_can_be_resumed(watched: Watched, small_server: Server):
     held = []
-    watched.page.route(WEIGHTS, held.append)
+    watched.page.route(WEIGHTS, lambda route: held.append(route))
     page = watched.open(small_server.url, ready=False)
     page.wait_for_selector("#cancel:visible")
     page.locator("#cancel").click()

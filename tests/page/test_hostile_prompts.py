@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.page.harness import SMALL_MS, Server, Watched, wait_picture
+from tests.page.harness import SMALL_MS, Server, Watched, until, wait_picture
 from tests.page.small import MAX_TOKENS
 from weights.tokens import load_tokenizer
 
@@ -31,7 +31,7 @@ def test_every_prompt_is_shown_truthfully(watched: Watched, small_server: Server
         text = text_of(prompt)
         expected = len(tokens.encode(text))
         page.evaluate("(hash) => { location.hash = hash }", "p=" + quote(text, safe=""))
-        page.wait_for_function(f"document.querySelector('#chips').dataset.count == '{expected}'", timeout=SMALL_MS)
+        until(page, f"document.querySelector('#chips').dataset.count == '{expected}'", SMALL_MS)
         if expected > MAX_TOKENS:
             page.wait_for_selector("#prompt-error:visible")
             assert f"at most {MAX_TOKENS}" in page.locator("#prompt-error").text_content(), prompt["id"]

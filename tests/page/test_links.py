@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Page
 
-from tests.page.harness import Server, Watched, wait_lens, wait_picture
+from tests.page.harness import Server, Watched, until, wait_lens, wait_picture
 
 pytestmark = pytest.mark.chromium
 
@@ -28,13 +28,13 @@ def test_link_restores_the_whole_view(watched: Watched, small_server: Server):
     page.locator("#next-bars .bar").nth(3).click()
     page.get_by_role("button", name="Zoom in").click()
     page.wait_for_selector(".overview:visible")
-    page.wait_for_function("document.querySelector('#ranks h3')")
-    page.wait_for_function("location.hash.includes('z=') && location.hash.includes('g=') && location.hash.includes('d=2')")
+    until(page, "document.querySelector('#ranks h3')")
+    until(page, "location.hash.includes('z=') && location.hash.includes('g=') && location.hash.includes('d=2')")
     before = page.evaluate(VIEW)
     second = watched.context.new_page()
     second.goto(page.url)
     wait_picture(second)
-    second.wait_for_function(f"JSON.stringify(({VIEW})()) === {page.evaluate('(v) => JSON.stringify(JSON.stringify(v))', before)}")
+    until(second, f"JSON.stringify(({VIEW})()) === {page.evaluate('(v) => JSON.stringify(JSON.stringify(v))', before)}")
     watched.assert_clean(small_server.url)
 
 

@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Page
 from safetensors.numpy import load
 
-from tests.page.harness import Server, Watched, chip_count, type_prompt, wait_lens, wait_picture
+from tests.page.harness import Server, Watched, chip_count, type_prompt, until, wait_lens, wait_picture
 from tests.page.small import MAX_TOKENS, SIZES
 from tests.tolerances import PAGE_LOGITS, PAGE_PATTERN
 from weights.tokens import load_tokenizer
@@ -72,15 +72,15 @@ def test_trace_agrees_with_the_oracle(page: Page, small_server: Server, small_mo
 
 def test_token_selected_anywhere_is_selected_everywhere(page: Page):
     type_prompt(page, TEXT)
-    page.wait_for_function("document.querySelector('#chips').dataset.count < 20")
+    until(page, "document.querySelector('#chips').dataset.count < 20")
     wait_picture(page)
     wait_lens(page)
     page.locator(".chip[data-token='3']").click()
-    page.wait_for_function("document.querySelector('#row-title').textContent.startsWith('Query 3 ')")
+    until(page, "document.querySelector('#row-title').textContent.startsWith('Query 3 ')")
     page.wait_for_selector("#next-title:has-text('Next token after')")
     assert page.locator(".lens-name.on").get_attribute("aria-colindex") == "5"
     page.locator("#lens-1-5").click()
-    page.wait_for_function("document.querySelector('#row-title').textContent.startsWith('Query 5 ')")
+    until(page, "document.querySelector('#row-title').textContent.startsWith('Query 5 ')")
     assert page.locator(".chip[aria-selected=true]").get_attribute("data-token") == "5"
     assert page.locator("#cell-title").text_content().startswith("After 1 layer at")
 
@@ -96,10 +96,10 @@ def test_newer_prompt_replaces_older(page: Page):
     """Ten prompts in quick succession: the picture ends at the last, and nothing is reported as an error."""
     for length in range(1, 11):
         type_prompt(page, "the " * length)
-    page.wait_for_function("document.querySelectorAll('.axis-rows span').length && document.querySelector('#chips').dataset.count >= 10")
+    until(page, "document.querySelectorAll('.axis-rows span').length && document.querySelector('#chips').dataset.count >= 10")
     wait_picture(page)
     assert page.evaluate("document.querySelectorAll('.chip').length") == chip_count(page)
-    page.wait_for_function("document.querySelector('#lens').getAttribute('aria-colcount') == Number(document.querySelector('#chips').dataset.count) + 1")
+    until(page, "document.querySelector('#lens').getAttribute('aria-colcount') == Number(document.querySelector('#chips').dataset.count) + 1")
     assert page.locator("#notice-run").count() == 0
 
 
@@ -126,7 +126,7 @@ def test_too_long_prompt_is_refused_and_the_picture_stays(page: Page):
 
 def test_generate_with_a_seed_repeats_itself_and_goes_into_the_prompt(page: Page):
     type_prompt(page, "the cat")
-    page.wait_for_function("document.querySelector('#chips').dataset.count < 12")
+    until(page, "document.querySelector('#chips').dataset.count < 12")
     wait_picture(page)
     page.get_by_text("Sampling").click()
     page.locator("#sampling-temperature").fill("1")
@@ -135,7 +135,7 @@ def test_generate_with_a_seed_repeats_itself_and_goes_into_the_prompt(page: Page
     for seed in ("5", "5", "6"):
         page.locator("#sampling-seed").fill(seed)
         page.locator("#generate").click()
-        page.wait_for_function("/tokens in/.test(document.querySelector('#generate-note').textContent)")
+        until(page, "/tokens in/.test(document.querySelector('#generate-note').textContent)")
         texts.append(page.locator("#generated mark").text_content())
         page.evaluate("document.querySelector('#generate-note').textContent = ''")
     assert texts[0] == texts[1] != texts[2]
@@ -154,7 +154,7 @@ def test_generate_refuses_impossible_settings_in_a_sentence(page: Page):
 
 def test_head_exports_its_numbers(page: Page):
     type_prompt(page, "ab")
-    page.wait_for_function("document.querySelector('#chips').dataset.count == 2")
+    until(page, "document.querySelector('#chips').dataset.count == 2")
     wait_picture(page)
     with page.expect_download() as download:
         page.locator("#export").select_option("csv")

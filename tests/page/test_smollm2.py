@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.page.harness import LARGE_MS, Server, Watched, wait_lens, wait_picture
+from tests.page.harness import LARGE_MS, Server, Watched, until, wait_lens, wait_picture
 from tests.page.test_hostile_prompts import PROMPTS, text_of
 from tests.page.test_prompt_to_prediction import oracle as small_oracle
 from tests.tolerances import PAGE_F16_LOGPROBS, PAGE_F16_PATTERN
@@ -64,7 +64,7 @@ def check_every_prompt(page) -> None:
         text = text_of(prompt)
         ids = tokens.encode(text)
         page.evaluate("(text) => { location.hash = 'p=' + encodeURIComponent(text) }", text)
-        page.wait_for_function(f"document.querySelector('#chips').dataset.count == '{len(ids)}'", timeout=LARGE_MS)
+        until(page, f"document.querySelector('#chips').dataset.count == '{len(ids)}'", LARGE_MS)
         shown = page.evaluate("document.querySelectorAll('.chip').length")
         assert shown == min(len(ids), 160), prompt["id"]
         if 0 < len(ids) <= 24:

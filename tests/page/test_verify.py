@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from tests.page.harness import SMALL_MS, Server, Watched
+from tests.page.harness import SMALL_MS, Server, Watched, until
 
 pytestmark = pytest.mark.chromium
 
@@ -58,7 +58,7 @@ def test_verify_waits_for_the_oracle_and_says_so(watched: Watched, small_server:
     answer = {"oracle": {"state": state, "detail": "PyTorch is on its way.", "progress": 0.4}, "versions": {}}
     watched.page.route("**/api/status", lambda route: route.fulfill(json=answer))
     page = verify(watched, small_server)
-    page.wait_for_function(f"document.querySelector('#verify-status').textContent === '{words}'")
+    until(page, f"document.querySelector('#verify-status').textContent === '{words}'")
     if state == "absent":
         assert page.locator("#proof-badge").text_content() == "not verified here"
         return

@@ -11,7 +11,17 @@ import pytest
 from playwright.sync_api import Browser, Page, Playwright
 
 from tests.page.conftest import WIDE, _port
-from tests.page.harness import SWIFTSHADER, Server, Watched, launch, running_server, wait_lens, wait_picture, watch
+from tests.page.harness import (
+    SWIFTSHADER,
+    Server,
+    Watched,
+    launch,
+    running_server,
+    until,
+    wait_lens,
+    wait_picture,
+    watch,
+)
 
 pytestmark = pytest.mark.chromium
 
@@ -53,7 +63,7 @@ def test_server_shows_the_same_views(watched: Watched, plain_browser: Browser, s
     for name in ("pattern", "logits"):
         assert max(abs(a - b) for a, b in zip(without[name], with_gpu[name], strict=True)) < 1e-3, name
     page.locator("#generate").click()
-    page.wait_for_function("/tokens in/.test(document.querySelector('#generate-note').textContent)")
+    until(page, "/tokens in/.test(document.querySelector('#generate-note').textContent)")
     page.locator("#proof-badge").click()
     page.locator("#verify-start").click()
     assert "no kernels to verify" in page.locator("#verify-status").text_content()
@@ -98,7 +108,7 @@ def test_lost_device_keeps_the_picture_and_twice_moves_to_the_server(watched: Wa
     page.wait_for_selector("#notice-gpu:has-text('was lost')")
     assert page.locator("#next-bars li").count() == 10
     page.get_by_role("button", name="Load the model again").click()
-    page.wait_for_function("!document.querySelector('#notice-gpu')")
+    until(page, "!document.querySelector('#notice-gpu')")
     wait_picture(page)
     page.evaluate("loseDevice()")
     page.wait_for_selector("#notice-gpu:has-text('lost twice')")
