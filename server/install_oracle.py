@@ -9,6 +9,7 @@ import importlib.util
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -129,6 +130,7 @@ def wait_for_others() -> None:
 
 def main() -> int:
     """Install unless a torch is there already; 0 when the oracle can be asked afterwards."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that pip is ended too, not left behind at work
     try:
         wait_for_others()
         version = torch_version()

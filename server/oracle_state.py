@@ -43,8 +43,14 @@ def _read(path: Path) -> dict:
 
 
 def _alive(pid: object) -> bool:
+    """Whether the installer with this process id is still at work."""
     if not isinstance(pid, int) or pid <= 0:
         return False
+    if Path("/proc/self/cmdline").exists():
+        try:  # the number may belong to another program by now
+            return b"install_oracle" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        except OSError:
+            return False
     if os.name == "nt":
         return True  # os.kill would end the process there
     try:

@@ -90,14 +90,22 @@ def test_trace_without_torch_says_how_to_get_it(
         answer = ask(server)
         assert (answer.status, answer.code) == (503, "oracle-absent")
         assert server.ask("GET", "/api/status").json()["oracle"]["state"] == "absent"
-        import os
 
-        state.write_text(json.dumps({"state": "installing", "detail": "40 %", "progress": 0.4, "pid": os.getpid()}))
-        assert server.ask("GET", "/api/status").json()["oracle"] == {
-            "state": "installing",
-            "detail": "40 %",
-            "progress": 0.4,
-        }
+
+def test_status_while_installing_shows_progress(
+    own_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    state = tmp_path / "state.json"
+    command = [sys.executable, "-c", "input()", "install_oracle"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as installer:
+        report = {"state": "installing", "detail": "40 %", "progress": 0.4, "pid": installer.pid}
+        state.write_text(json.dumps(report))
+        with live(create_app(load_settings(oracle_state=str(state)))) as server:
+            oracle = server.ask("GET", "/api/status").json()["oracle"]
+            assert oracle == {"state": "installing", "detail": "40 %", "progress": 0.4}
+            installer.communicate(b"\n")
+            assert server.ask("GET", "/api/status").json()["oracle"]["state"] == "failed"
 
 
 @pytest.mark.parametrize(
@@ -105,6 +113,7 @@ def test_trace_without_torch_says_how_to_get_it(
     [
         ({"state": "installing", "pid": 2**22 + 5}, "failed"),  # nobody is at it any more
         ({"state": "installing", "pid": "x"}, "failed"),
+        ({"state": "installing", "pid": 1}, "failed"),  # somebody else's process
         ({"state": "failed", "detail": "The disk is full."}, "failed"),
         ({"state": "ready"}, "absent"),
         (["odd"], "absent"),

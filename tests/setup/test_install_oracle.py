@@ -1,6 +1,9 @@
 """Installing PyTorch: which one, from where, and what the page is told meanwhile. pip is a fake throughout."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -98,7 +101,7 @@ def test_install_shows_progress_and_ends_ready(state: Path, monkeypatch: pytest.
     pip = tmp_path / "pip.py"
     pip.write_text("print('Progress 1 of 4'); print('Progress 4 of 4'); print('Successfully installed torch')")
     monkeypatch.setattr(install_oracle, "torch_version", lambda: next(versions))
-    monkeypatch.setattr(install_oracle, "PIP", (install_oracle.sys.executable, str(pip)))
+    monkeypatch.setattr(install_oracle, "PIP", (sys.executable, str(pip)))
     told = []
     real = install_oracle.write_state
     monkeypatch.setattr(install_oracle, "write_state", lambda *words: told.append(words) or real(*words))
@@ -114,7 +117,7 @@ def test_install_failing_pip_is_told_with_its_reason(
     pip = tmp_path / "pip.py"
     pip.write_text("print('ERROR: No space left on device'); raise SystemExit(1)")
     monkeypatch.setattr(install_oracle, "torch_version", lambda: None)
-    monkeypatch.setattr(install_oracle, "PIP", (install_oracle.sys.executable, str(pip)))
+    monkeypatch.setattr(install_oracle, "PIP", (sys.executable, str(pip)))
     assert install_oracle.main() == 1
     told = json.loads(state.read_text())
     assert told["state"] == "failed" and "No space left" in told["detail"] and "play.py" in told["detail"]
@@ -126,6 +129,26 @@ def test_install_torch_that_is_there_is_accepted(state: Path, monkeypatch: pytes
     monkeypatch.setattr(install_oracle, "install", lambda arguments: pytest.fail("nothing is to be installed"))
     assert install_oracle.main() == 0
     assert "2.6.0" in json.loads(state.read_text())["detail"]
+
+
+def test_install_that_is_ended_ends_pip_too(root: Path, tmp_path: Path) -> None:
+    """play.py ends the installer when the server ends; a pip left behind would meet the next one in the same .venv."""
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    pip = tmp_path / "pip.py"
+    pip.write_text(f"import os; print(os.getpid(), file=open({str(gate)!r}, 'w'), flush=True); input()")
+    code = (
+        "import sys; from server import install_oracle as it; from pathlib import Path;"
+        f"it.STATE = Path({str(tmp_path / 'state.json')!r}); it.write_state = lambda *words: None;"
+        f"it.torch_version = lambda: None; it.choose = lambda nvidia: []; it.PIP = (sys.executable, {str(pip)!r});"
+        "sys.exit(it.main())"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], cwd=root, stdin=subprocess.PIPE) as installer:
+        pid = int(gate.read_text())
+        installer.terminate()
+        assert installer.wait(30) == 143
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
 
 
 def test_nvidia_gpu_is_one_that_the_driver_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
