@@ -58,3 +58,19 @@ EXPORTED_LOGITS = 1e-4
 # exp(score - lse) of two float32 numbers: each carries a rounding of 6e-8 of its size, and the sum of H products a few
 # more, so a weight near 1 is off by this share of |lse| (nothing at the usual |lse| of 10, 6% at scores of 1e5).
 KERNEL_SCORE_ROUNDING = 5e-7
+
+# Whole small models on the kernels (float32) against float64, three layers, weights of size 0.25 (sharp patterns: scores
+# of size 100, of which float32 keeps 6e-6): 6e-6 measured for patterns, 2e-5 for log-probabilities.
+HOST_PATTERN = 5e-5
+HOST_LOGPROB = 1e-4
+# Residual streams, relative to their largest value: 2e-6 measured.
+HOST_HIDDEN_RELATIVE = 2e-5
+# Any intermediate, relative to its largest value; patterns as above.
+HOST_INTERMEDIATE_RELATIVE = 5e-5
+# The lens and a decode step add the same products in another order than the logits: logits of size 30, three roundings.
+HOST_LENS_LOGPROB = 2e-5
+# A prompt in chunks against the whole: a last chunk of one token takes the kernels for decoding, which add in another
+# order; the rest is the same arithmetic.
+HOST_CHUNK_RELATIVE = 5e-5
+# Mean of at most 40,000 weights in float32 against float64.
+HOST_WINDOW_MEAN = 1e-6

@@ -7,7 +7,7 @@
 //           row0 + floor(i*rows/out_rows) .. row0 + floor((i+1)*rows/out_rows) - 1 (at least one), columns alike.
 //           Grid: one invocation per pixel (x columns, y rows, z heads). A pixel of many cells takes several dispatches:
 //           each reduces its rows slice0 .. slice1-1 and continues from out when slice0 > 0.
-// In:  q [T,N,H], k [S,K,H] f32, lse [N,T] f32 (natural log). Heads head0 .. head0+heads-1.
+// In:  q [T,N,H], k [S,K,H] f32, lse [N,T] f32 (natural log).   Out: out f32, heads head0 .. on.
 // Loops per invocation: cells ceil(H/16) + 20; pixels ceil((slice1-slice0)/4) * (1 + ceil(cols of a pixel/4) * (5 + ceil(H/16))).
 
 override H: u32 = 64;

@@ -89,6 +89,8 @@ class Kernels:
     def write(self, target: wgpu.GPUBuffer, array: np.ndarray, offset_bytes: int = 0) -> None:
         """Copy an array's bytes into a buffer; a last odd half-word is filled up with zeros."""
         data = np.ascontiguousarray(array).tobytes()
+        if not data:
+            return
         self.gpu.queue.write_buffer(target, offset_bytes, data + bytes(-len(data) % 4))
 
     def read(self, source: wgpu.GPUBuffer, dtype: str, shape: tuple[int, ...], offset_bytes: int = 0) -> np.ndarray:
@@ -139,7 +141,11 @@ class Kernels:
                 self._pipelines[key] = self.gpu.create_compute_pipeline(
                     label=kernel,
                     layout=layout,
-                    compute={"module": self._module(entry["file"]), "entry_point": entry["entry"], "constants": constants},
+                    compute={
+                        "module": self._module(entry["file"]),
+                        "entry_point": entry["entry"],
+                        "constants": constants,
+                    },
                 )
             except wgpu.GPUError as error:
                 raise CompileFailed(f"Kernel {kernel} ({entry['file']}) did not compile: {error.message}") from error
@@ -170,7 +176,9 @@ class Kernels:
             try:
                 data = pack_params(declared, dispatch.params)
             except struct.error as error:
-                raise BadDispatch(f"Kernel {dispatch.kernel}: a parameter in {dispatch.params} does not fit ({error}).") from error
+                raise BadDispatch(
+                    f"Kernel {dispatch.kernel}: a parameter in {dispatch.params} does not fit ({error})."
+                ) from error
             slices.append(data + bytes(UNIFORM_ALIGNMENT_BYTES - len(data)))
         return self.gpu.create_buffer_with_data(data=b"".join(slices), usage=wgpu.BufferUsage.UNIFORM)
 
@@ -182,9 +190,10 @@ class Kernels:
         used: dict[str, str] = {}
         for i, (name, access) in enumerate(entry["bindings"]):
             target = dispatch.bindings[name]
-            if target != NONE and "read_write" in (access, used.get(target)):
-                if target in used:
-                    raise AliasedBuffer(f"Kernel {dispatch.kernel} would write buffer {target!r} that it also reads; use two buffers.")
+            if target != NONE and target in used and "read_write" in (access, used[target]):
+                raise AliasedBuffer(
+                    f"Kernel {dispatch.kernel} would write buffer {target!r} that it also reads; use two buffers."
+                )
             used[target] = access
             whole, _, part = target.partition("@")  # "name" or "name@start+bytes", start a multiple of 256
             if whole != NONE and whole not in buffers:
@@ -198,4 +207,6 @@ class Kernels:
 def _same_names(kernel: str, what: str, given: Iterable[str], declared: Iterable[str]) -> None:
     missing, extra = sorted(set(declared) - set(given)), sorted(set(given) - set(declared))
     if missing or extra:
-        raise BadDispatch(f"Kernel {kernel}: {what} missing {missing}, unknown {extra}; the manifest declares {sorted(declared)}.")
+        raise BadDispatch(
+            f"Kernel {kernel}: {what} missing {missing}, unknown {extra}; the manifest declares {sorted(declared)}."
+        )

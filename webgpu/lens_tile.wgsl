@@ -3,7 +3,8 @@
 // Over one tile of the vocabulary, per row: m = max logit, s = sum exp(logit - m), u = sum exp(logit - m) (logit - m),
 // how many tokens come before the target, and the k largest logits with their ids (equal logits: lower id first).
 // Grid: one invocation owns 4 rows and one tile of `tile` tokens; tiles vary fastest; folded into y.
-// In:  x [rows,D] f32 (after the final norm), table [v_count,D] in WEIGHT_FORMAT (D a multiple of 8; vocabulary rows v0 ..), targets [rows] u32,
+// In:  x [rows,D] f32 (after the final norm), D a multiple of 8, table [v_count,D] in WEIGHT_FORMAT (vocabulary rows
+//      v0 ..), targets [rows] u32,
 //      target_logit [rows] f32. This table's tiles are parts part0 .. of `parts` in all.
 // Out: part_logits, part_ids [rows,parts,TOP_K], part_stats [rows,parts,4] f32 = (m, s, u, tokens before the target).
 // Loops per invocation: ceil(tile/8) * (1 + D/8) + tile * (1 + TOP_K) + 5 * TOP_K + 4.

@@ -11,14 +11,11 @@ from dataclasses import dataclass
 
 F32, F16, BF16 = 0, 1, 2
 NONE = "none"
-MAX_GROUPS = 65_535     # WebGPU: workgroups per dimension
-MAX_TURNS = 32_768      # loop turns per invocation; llvmpipe silently stops at 65,535
+MAX_GROUPS = 65_535  # WebGPU: workgroups per dimension
+MAX_TURNS = 32_768  # loop turns per invocation; llvmpipe silently stops at 65,535
 MAX_HEAD_DIM = 256
-MAX_TOP_K = 16
-HEAD_SLICE = 32         # dimensions of o per invocation of attention_fa2 and attention_decode
-DECODE_SPAN = 64        # keys per invocation of attention_decode
-LENS_TILE = 512         # vocabulary rows per invocation of lens_tile
-LENS_PARTS = 1024       # most tiles a row's merge can take
+HEAD_SLICE = 32  # dimensions of o per invocation of attention_fa2 and attention_decode
+DECODE_SPAN = 64  # keys per invocation of attention_decode
 
 
 class UnsupportedShape(ValueError):
@@ -39,16 +36,16 @@ class Dispatch:
 def fold(groups: int) -> tuple[int, int, int]:
     """Fold a count of workgroups into two dimensions of at most 65,535."""
     x = max(1, min(groups, MAX_GROUPS))
-    return (x, max(1, _ceil(groups, x)), 1)
+    return (x, max(1, ceil_div(groups, x)), 1)
 
 
-def _ceil(a: int, b: int) -> int:
+def ceil_div(a: int, b: int) -> int:
     return -(-a // b)
 
 
 def _head_dim(H: int) -> int:
     if H % 4 or not 4 <= H <= MAX_HEAD_DIM:
-        raise UnsupportedShape(f"head dimension is {H}; the attention kernels take multiples of 4 up to {MAX_HEAD_DIM}.")
+        raise UnsupportedShape(f"head dimension is {H}; the kernels take multiples of 4 up to {MAX_HEAD_DIM}.")
     return H
 
 
@@ -60,16 +57,22 @@ def _groups(N: int, K: int) -> None:
 def embedding(ids, table, out, *, T, D, v0, v_count, fmt) -> Dispatch:
     """Write out [T,D] for the ids that fall into this table's vocabulary rows v0 .. v0+v_count-1."""
     return Dispatch(
-        "embedding", {"WEIGHT_FORMAT": fmt}, {"T": T, "D": D, "v0": v0, "v_count": v_count},
-        fold(_ceil(T * D, 64)), {"ids": ids, "table": table, "out": out},
+        "embedding",
+        {"WEIGHT_FORMAT": fmt},
+        {"T": T, "D": D, "v0": v0, "v_count": v_count},
+        fold(ceil_div(T * D, 64)),
+        {"ids": ids, "table": table, "out": out},
     )
 
 
 def rmsnorm(x, weight, out, *, rows, width, eps) -> Dispatch:
     """Normalise rows of [rows,width]; QK-norm is rows = T * heads, width = H. weight is f32."""
     return Dispatch(
-        "rmsnorm", {}, {"rows": rows, "width": width, "eps": eps},
-        fold(_ceil(rows, 8)), {"x": x, "weight": weight, "out": out},
+        "rmsnorm",
+        {},
+        {"rows": rows, "width": width, "eps": eps},
+        fold(ceil_div(rows, 8)),
+        {"x": x, "weight": weight, "out": out},
     )
 
 
@@ -79,15 +82,20 @@ def matmul(x, weight, bias, out, *, T, d_in, d_out, fmt, out_row0=0, out_col0=0,
     T = 1 takes matvec; a d_in that is not a multiple of 8 takes the plain matmul_any.
     """
     overrides = {"WEIGHT_FORMAT": fmt, "HAS_BIAS": bias is not None}
-    params = {"d_in": d_in, "d_out": d_out, "out_row0": out_row0, "out_col0": out_col0,
-              "out_stride": d_out if out_stride is None else out_stride}
+    params = {
+        "d_in": d_in,
+        "d_out": d_out,
+        "out_row0": out_row0,
+        "out_col0": out_col0,
+        "out_stride": d_out if out_stride is None else out_stride,
+    }
     bindings = {"x": x, "weight": weight, "bias": NONE if bias is None else bias, "out": out}
     if d_in % 8:
-        return Dispatch("matmul_any", overrides, {"T": T, **params}, fold(_ceil(T * d_out, 64)), bindings)
+        return Dispatch("matmul_any", overrides, {"T": T, **params}, fold(ceil_div(T * d_out, 64)), bindings)
     if T == 1:
-        return Dispatch("matvec", overrides, params, fold(_ceil(d_out, 4 * 32)), bindings)
-    blocks = _ceil(T, 8) * _ceil(d_out, 8)
-    return Dispatch("matmul", overrides, {"T": T, **params}, fold(_ceil(blocks, 32)), bindings)
+        return Dispatch("matvec", overrides, params, fold(ceil_div(d_out, 4 * 32)), bindings)
+    blocks = ceil_div(T, 8) * ceil_div(d_out, 8)
+    return Dispatch("matmul", overrides, {"T": T, **params}, fold(ceil_div(blocks, 32)), bindings)
 
 
 def rope(x, cos, sin, out, *, T, heads, H, out_row0=0, rotate=True) -> Dispatch:
@@ -95,20 +103,22 @@ def rope(x, cos, sin, out, *, T, heads, H, out_row0=0, rotate=True) -> Dispatch:
     if H % 2:
         raise UnsupportedShape(f"head dimension is {H}; rotary pairs need an even one.")
     return Dispatch(
-        "rope", {"ROTATE": rotate}, {"T": T, "heads": heads, "H": H, "out_row0": out_row0},
-        fold(_ceil(T * heads * H // 2, 64)),
+        "rope",
+        {"ROTATE": rotate},
+        {"T": T, "heads": heads, "H": H, "out_row0": out_row0},
+        fold(ceil_div(T * heads * H // 2, 64)),
         {"x": x, "cos_table": cos if rotate else NONE, "sin_table": sin if rotate else NONE, "out": out},
     )
 
 
 def attention_turns(S: int, H: int) -> int:
     """Loop turns of one invocation that streams S keys."""
-    return _ceil(S, 4) * (1 + _ceil(H, 16)) + 36
+    return ceil_div(S, 4) * (1 + ceil_div(H, 16)) + 36
 
 
 def attention_scratch(*, T, S, N, H) -> int:
     """Bytes of the `scratch` buffer that attention needs (0 unless T = 1)."""
-    return T * N * _ceil(S, DECODE_SPAN) * (H + 4) * 4 if T == 1 else 0
+    return T * N * ceil_div(S, DECODE_SPAN) * (H + 4) * 4 if T == 1 else 0
 
 
 def attention(q, k, v, o, lse, *, T, S, N, K, H, offset, window, sinks, scale, scratch=NONE) -> list[Dispatch]:
@@ -119,25 +129,63 @@ def attention(q, k, v, o, lse, *, T, S, N, K, H, offset, window, sinks, scale, s
     """
     _groups(N, K)
     common = {"T": T, "S": S, "N": N, "K": K, "offset": offset, "window": window, "sinks": sinks, "scale": scale}
-    overrides, slices = {"H": _head_dim(H)}, _ceil(H, HEAD_SLICE)
+    overrides, slices = {"H": _head_dim(H)}, ceil_div(H, HEAD_SLICE)
     if T == 1:
-        splits = _ceil(S, DECODE_SPAN)
-        blocks = K * _ceil(T * N // K, 4) * slices * splits
+        splits = ceil_div(S, DECODE_SPAN)
+        blocks = K * ceil_div(T * N // K, 4) * slices * splits
         return [
-            Dispatch("attention_decode", overrides, {**common, "span": DECODE_SPAN, "splits": splits},
-                     fold(_ceil(blocks, 16)), {"q": q, "k": k, "v": v, "part": scratch}),
-            Dispatch("attention_merge", overrides, {"T": T, "N": N, "splits": splits},
-                     fold(_ceil(T * N * H // 4, 16)), {"part": scratch, "o": o, "lse": lse}),
+            Dispatch(
+                "attention_decode",
+                overrides,
+                {**common, "span": DECODE_SPAN, "splits": splits},
+                fold(ceil_div(blocks, 16)),
+                {"q": q, "k": k, "v": v, "part": scratch},
+            ),
+            Dispatch(
+                "attention_merge",
+                overrides,
+                {"T": T, "N": N, "splits": splits},
+                fold(ceil_div(T * N * H // 4, 16)),
+                {"part": scratch, "o": o, "lse": lse},
+            ),
         ]
     if attention_turns(S, H) >= MAX_TURNS:
-        raise UnsupportedShape(f"{S} keys of head dimension {H} take more than {MAX_TURNS} loop turns; use a shorter text.")
-    return [Dispatch("attention_fa2", overrides, common, fold(_ceil(_ceil(T, 4) * slices * N, 16)),
-                     {"q": q, "k": k, "v": v, "o": o, "lse": lse})]
+        raise UnsupportedShape(f"{S} keys of head dimension {H} take over {MAX_TURNS} loop turns; use a shorter text.")
+    return [
+        Dispatch(
+            "attention_fa2",
+            overrides,
+            common,
+            fold(ceil_div(ceil_div(T, 4) * slices * N, 16)),
+            {"q": q, "k": k, "v": v, "o": o, "lse": lse},
+        )
+    ]
 
 
 def attention_probs(
-    q, k, lse, out, *, T, S, N, K, H, head0, heads, row0, rows, col0, cols, out_rows, out_cols, reduce,
-    offset, window, sinks, scale,
+    q,
+    k,
+    lse,
+    out,
+    *,
+    T,
+    S,
+    N,
+    K,
+    H,
+    head0,
+    heads,
+    row0,
+    rows,
+    col0,
+    cols,
+    out_rows,
+    out_cols,
+    reduce,
+    offset,
+    window,
+    sinks,
+    scale,
 ) -> list[Dispatch]:
     """Rebuild the pattern of heads head0.. for one window -> out [heads,out_rows,out_cols].
 
@@ -151,86 +199,54 @@ def attention_probs(
         raise UnsupportedShape(
             f"window rows {row0}+{rows}, columns {col0}+{cols}, heads {head0}+{heads} leaves the pattern [{N},{T},{S}]."
         )
-    params = {"T": T, "S": S, "N": N, "K": K, "head0": head0, "row0": row0, "rows": rows, "col0": col0, "cols": cols,
-              "out_rows": out_rows, "out_cols": out_cols, "slice0": 0, "slice1": 0,
-              "offset": offset, "window": window, "sinks": sinks, "scale": scale}
+    params = {
+        "T": T,
+        "S": S,
+        "N": N,
+        "K": K,
+        "head0": head0,
+        "row0": row0,
+        "rows": rows,
+        "col0": col0,
+        "cols": cols,
+        "out_rows": out_rows,
+        "out_cols": out_cols,
+        "slice0": 0,
+        "slice1": 0,
+        "offset": offset,
+        "window": window,
+        "sinks": sinks,
+        "scale": scale,
+    }
     bindings = {"q": q, "k": k, "lse": lse, "out": out}
     if (rows, cols) == (out_rows, out_cols):
-        grid = (_ceil(_ceil(cols, 4), 16), _ceil(rows, 4), heads)
+        grid = (ceil_div(ceil_div(cols, 4), 16), ceil_div(rows, 4), heads)
         return [Dispatch("attention_cells", {"H": _head_dim(H)}, params, grid, bindings)]
     overrides = {"H": _head_dim(H), "MEAN": reduce == "mean"}
-    pixel_rows, pixel_cols = _ceil(rows, out_rows), _ceil(cols, out_cols)
-    step = max(1, (MAX_TURNS - 1) // (1 + _ceil(pixel_cols, 4) * (5 + _ceil(H, 16)))) * 4
-    grid = (_ceil(out_cols, 16), out_rows, heads)
+    pixel_rows, pixel_cols = ceil_div(rows, out_rows), ceil_div(cols, out_cols)
+    step = (MAX_TURNS - 1) // (1 + ceil_div(pixel_cols, 4) * (5 + ceil_div(H, 16))) * 4
+    if step == 0:
+        raise UnsupportedShape(
+            f"a pixel of {pixel_cols} columns takes over {MAX_TURNS} loop turns; ask for more pixels."
+        )
+    grid = (ceil_div(out_cols, 16), out_rows, heads)
     return [
-        Dispatch("attention_pixels", overrides, {**params, "slice0": s, "slice1": min(s + step, pixel_rows)}, grid, bindings)
-        for s in range(0, pixel_rows, step)
+        Dispatch(
+            "attention_pixels",
+            overrides,
+            {**params, "slice0": row, "slice1": min(row + step, pixel_rows)},
+            grid,
+            bindings,
+        )
+        for row in range(0, pixel_rows, step)
     ]
 
 
 def swiglu(gate, up, out, *, count) -> Dispatch:
     """out = silu(gate) * up, elementwise."""
-    return Dispatch("swiglu", {}, {"count": count}, fold(_ceil(count, 64)), {"gate": gate, "up": up, "out": out})
+    return Dispatch("swiglu", {}, {"count": count}, fold(ceil_div(count, 64)), {"gate": gate, "up": up, "out": out})
 
 
 def add(a, b, out, *, count) -> Dispatch:
     """out = a + b, elementwise; out is neither a nor b."""
-    return Dispatch("add", {}, {"count": count}, fold(_ceil(count, 64)), {"a": a, "b": b, "out": out})
-
-
-def lens_tile(D: int, V: int, k: int = 10) -> int:
-    """Vocabulary rows per invocation: at most LENS_TILE, few enough tiles to merge, few enough turns to finish."""
-    tile = max(LENS_TILE, _ceil(V, LENS_PARTS - 8) + 7) // 8 * 8
-    while tile > 8 and tile // 8 * (_ceil(D, 8) + 1) + tile * (k + 1) + 5 * k + 4 > MAX_TURNS:
-        tile -= 8
-    if _ceil(V, tile) > LENS_PARTS - 8:
-        raise UnsupportedShape(f"a vocabulary of {V} at width {D} needs more than {LENS_PARTS} tiles of {tile} rows.")
-    return tile
-
-
-def lens_parts(tables: list, *, D, V, k=10) -> int:
-    """How many tiles the tables [(buffer, v0, v_count)] make together."""
-    return sum(_ceil(v_count, lens_tile(D, V, k)) for _, _, v_count in tables)
-
-
-def lens_scratch(tables: list, *, rows, D, V, k=10) -> dict[str, int]:
-    """Bytes of each scratch buffer that lens needs, by argument name."""
-    parts = lens_parts(tables, D=D, V=V, k=k)
-    return {
-        "target_logit": rows * 4, "part_logits": rows * parts * k * 4,
-        "part_ids": rows * parts * k * 4, "part_stats": rows * parts * 16,
-    }
-
-
-def lens(
-    x, tables, targets, ids, logits, stats, *, target_logit, part_logits, part_ids, part_stats, rows, D, V, fmt, k=10,
-) -> list[Dispatch]:
-    """Unembed x [rows,D] (after the final norm) and keep what is asked of the logits.
-
-    tables: [(buffer, v0, v_count)] in vocabulary order. targets [rows] u32, 0xffffffff = none. Scratch: lens_scratch.
-    -> ids, logits [rows,k] (best first, equal logits: lower id first), stats [rows,4] = (lse, entropy in nats,
-    target logit, target rank with 0 = best; without a target -1e30 and -1). log-probability = logit - lse.
-    """
-    if D % 8:
-        raise UnsupportedShape(f"the model's width is {D}; the lens takes multiples of 8.")
-    if not 1 <= k <= MAX_TOP_K:
-        raise UnsupportedShape(f"k is {k}; the lens keeps 1 to {MAX_TOP_K} tokens.")
-    tile, parts, part0 = lens_tile(D, V, k), lens_parts(tables, D=D, V=V, k=k), 0
-    weights = {"WEIGHT_FORMAT": fmt}
-    first, second = [], []
-    for table, v0, v_count in tables:
-        shape = {"rows": rows, "D": D, "v0": v0, "v_count": v_count}
-        first.append(Dispatch("lens_target", weights, shape, fold(_ceil(rows, 8)),
-                              {"x": x, "table": table, "targets": targets, "target_logit": target_logit}))
-        tiles = _ceil(v_count, tile)
-        second.append(Dispatch(
-            "lens_tile", {**weights, "TOP_K": k}, {**shape, "tile": tile, "part0": part0, "parts": parts},
-            fold(_ceil(_ceil(rows, 4) * tiles, 16)),
-            {"x": x, "table": table, "targets": targets, "target_logit": target_logit,
-             "part_logits": part_logits, "part_ids": part_ids, "part_stats": part_stats},
-        ))
-        part0 += tiles
-    merge = Dispatch("lens_merge", {"TOP_K": k}, {"rows": rows, "parts": parts}, fold(_ceil(rows, 8)),
-                     {"part_logits": part_logits, "part_ids": part_ids, "part_stats": part_stats, "targets": targets,
-                      "target_logit": target_logit, "ids": ids, "logits": logits, "stats": stats})
-    return [*first, *second, merge]
+    return Dispatch("add", {}, {"count": count}, fold(ceil_div(count, 64)), {"a": a, "b": b, "out": out})

@@ -6,7 +6,7 @@ Each returns a Builder: buffers to make (scratch and results, by name) and steps
 
 from collections.abc import Mapping
 
-from webgpu import ops
+from webgpu import lens_ops, ops
 from webgpu.config import Config
 from webgpu.layout import NORM, Placed
 from webgpu.plan import Builder
@@ -55,8 +55,8 @@ def lens(config: Config, placed: Mapping[str, Placed], *, sources: list[tuple[in
     normed = plan.norm(x, NORM, plan.buffer("lens_normed", rows * c.D), rows, c.D)
     head = placed[plan.head()]
     tables = [(piece.buffer, piece.row0, piece.rows) for piece in head.pieces]
-    sizes = ops.lens_scratch(tables, rows=rows, D=c.D, V=c.V, k=TOP)
-    dispatches = ops.lens(
+    sizes = lens_ops.lens_scratch(tables, rows=rows, D=c.D, V=c.V, k=TOP)
+    dispatches = lens_ops.lens(
         x=normed, tables=tables, targets=plan.buffer("targets", rows), ids=plan.buffer("lens_ids", rows * TOP),
         logits=plan.buffer("lens_logits", rows * TOP), stats=plan.buffer("lens_stats", rows * 4),
         rows=rows, D=c.D, V=c.V, fmt=head.fmt, k=TOP,

@@ -48,7 +48,7 @@ export function fold(groups) {
 /** @param {number} H */
 function headDim(H) {
   if (H % 4 || H < 4 || H > MAX_HEAD_DIM) {
-    throw new UnsupportedShape(`head dimension is ${H}; the attention kernels take multiples of 4 up to ${MAX_HEAD_DIM}.`);
+    throw new UnsupportedShape(`head dimension is ${H}; the kernels take multiples of 4 up to ${MAX_HEAD_DIM}.`);
   }
   return H;
 }
@@ -162,7 +162,7 @@ export function attention({ q, k, v, o, lse, T, S, N, K, H, offset, window, sink
     ];
   }
   if (attentionTurns(S, H) >= MAX_TURNS) {
-    throw new UnsupportedShape(`${S} keys of head dimension ${H} take more than ${MAX_TURNS} loop turns; use a shorter text.`);
+    throw new UnsupportedShape(`${S} keys of head dimension ${H} take over ${MAX_TURNS} loop turns; use a shorter text.`);
   }
   const grid = fold(ceil(ceil(T, 4) * slices * N, 16));
   return [{ kernel: "attention_fa2", overrides, params: common, grid, bindings: { q, k, v, o, lse } }];
@@ -198,7 +198,10 @@ export function attentionProbs(given) {
   const overrides = { H: headDim(H), MEAN: reduce === "mean" };
   const pixelRows = ceil(rows, out_rows);
   const turns = 1 + ceil(ceil(cols, out_cols), 4) * (5 + ceil(H, 16));
-  const step = Math.max(1, Math.floor((MAX_TURNS - 1) / turns)) * 4;
+  const step = Math.floor((MAX_TURNS - 1) / turns) * 4;
+  if (step === 0) {
+    throw new UnsupportedShape(`a pixel of ${ceil(cols, out_cols)} columns takes over ${MAX_TURNS} loop turns; ask for more pixels.`);
+  }
   /** @type {Dispatch[]} */
   const dispatches = [];
   for (let slice0 = 0; slice0 < pixelRows; slice0 += step) {

@@ -1,7 +1,7 @@
 """One job on one driver: dispatches, arrays in, arrays out, with every byte that is not data made poisonous.
 
     Wgpu         naga, on the machine's default driver (llvmpipe where there is no GPU), in this process
-    SwiftShader  naga, on Chromium's CPU driver: a Vulkan driver is chosen before wgpu starts, so a child process runs it
+    SwiftShader  naga, on Chromium's CPU driver; in a child, because a Vulkan driver is chosen before wgpu starts
     Chromium     Tint, on the same driver, through the page's own host (static/gpu/kernels.js)
 
 Inputs are followed by NaN (f16 and bf16 NaN too, and enormous ids); outputs and scratch begin as a NaN with a
@@ -92,7 +92,10 @@ class Wgpu:
 def swiftshader_icd() -> Path:
     """Find SwiftShader's driver description beside Chromium's program."""
     program = shutil.which("chromium") or shutil.which("google-chrome") or ""
-    folders = [Path(program).resolve().parent, *map(Path, ("/usr/lib/chromium", "/opt/google/chrome", "/usr/lib64/chromium"))]
+    folders = [
+        Path(program).resolve().parent,
+        *map(Path, ("/usr/lib/chromium", "/opt/google/chrome", "/usr/lib64/chromium")),
+    ]
     for folder in folders:
         if (folder / "vk_swiftshader_icd.json").exists():
             return folder / "vk_swiftshader_icd.json"
@@ -105,8 +108,12 @@ class SwiftShader:
     def __init__(self):
         env = {**os.environ, "VK_ICD_FILENAMES": str(swiftshader_icd()), "PYTHONPATH": str(ROOT)}
         self.child = subprocess.Popen(
-            [sys.executable, "-m", "tests.kernels.child"], cwd=ROOT, env=env,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            [sys.executable, "-m", "tests.kernels.child"],
+            cwd=ROOT,
+            env=env,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
         )
         self.words = self._receive()
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.kernels.checks import Attention, check_attention, check_pixels, run_attention
+from tests.kernels.attention_checks import Attention, check_attention, check_pixels, run_attention
 
 pytestmark = pytest.mark.gpu
 
@@ -84,11 +84,11 @@ def test_attention_later_token_changed_earlier_rows_keep_every_bit(driver, later
 
 
 PIXELS = [
-    ((0, 97), (0, 97), (10, 10)),   # several cells a pixel, unevenly
-    ((0, 97), (0, 97), (96, 33)),   # hardly more rows than pixels
-    ((5, 70), (3, 41), (7, 38)),    # a window; a column is a pixel
+    ((0, 97), (0, 97), (10, 10)),  # several cells a pixel, unevenly
+    ((0, 97), (0, 97), (96, 33)),  # hardly more rows than pixels
+    ((5, 70), (3, 41), (7, 38)),  # a window; a column is a pixel
     ((20, 26), (0, 30), (12, 45)),  # more pixels than cells
-    ((0, 97), (0, 97), (1, 1)),     # one pixel
+    ((0, 97), (0, 97), (1, 1)),  # one pixel
 ]
 
 
@@ -100,7 +100,9 @@ def test_probs_pixels_agree(driver, rows, cols, out_shape, reduce):
 
 @pytest.mark.parametrize("reduce", ["max", "mean"])
 def test_probs_cells_window_agrees(driver, reduce):
-    check_pixels(driver, Attention(97, 9, 3, H=16, window=20, sinks=2), (30, 71), (5, 66), (41, 61), reduce, heads=(4, 5))
+    check_pixels(
+        driver, Attention(97, 9, 3, H=16, window=20, sinks=2), (30, 71), (5, 66), (41, 61), reduce, heads=(4, 5)
+    )
 
 
 @pytest.mark.slow

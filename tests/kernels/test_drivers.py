@@ -6,7 +6,7 @@ Together with llvmpipe both compilers and both lane counts (4 and 8) run every k
 import pytest
 
 from tests.kernels import checks
-from tests.kernels.checks import Attention
+from tests.kernels.attention_checks import Attention, check_attention, check_pixels
 from webgpu.ops import BF16, F16, F32
 
 pytestmark = pytest.mark.gpu
@@ -14,9 +14,9 @@ pytestmark = pytest.mark.gpu
 
 def quick(driver) -> None:
     """Every kernel once."""
-    checks.check_attention(driver, Attention(17, 9, 3, H=16))
-    checks.check_attention(driver, Attention(1, 14, 2, H=16, offset=97, window=20, sinks=3))
-    checks.check_pixels(driver, Attention(33, 4, 1, H=16), (0, 33), (0, 33), (5, 7), "max")
+    check_attention(driver, Attention(17, 9, 3, H=16))
+    check_attention(driver, Attention(1, 14, 2, H=16, offset=97, window=20, sinks=3))
+    check_pixels(driver, Attention(33, 4, 1, H=16), (0, 33), (0, 33), (5, 7), "max")
     for T, d_in in ((9, 64), (1, 64), (3, 37)):
         checks.check_matmul(driver, T, d_in, 12, F16, bias=True, placed=True)
     checks.check_embedding(driver, 5, 24, 40, F16, 2)
@@ -27,18 +27,18 @@ def quick(driver) -> None:
 
 
 def reduced(driver) -> None:
-    """The matrix's corners: head dimensions, lengths around a block, groupings, windows, offsets, magnitudes, formats."""
+    """The matrix's corners: head dimensions, lengths, groupings, windows, offsets, magnitudes, formats."""
     for H, heads in ((32, (4, 4)), (48, (4, 2)), (64, (9, 3)), (80, (14, 2)), (96, (4, 1)), (128, (4, 2))):
         for T in (1, 2, 15, 65):
-            checks.check_attention(driver, Attention(T, *heads, H=H))
+            check_attention(driver, Attention(T, *heads, H=H))
     for window, sinks in ((5, 0), (16, 3)):
         for T, offset in ((97, 0), (16, 64), (1, 130)):
-            checks.check_attention(driver, Attention(T, 4, 2, H=16, offset=offset, window=window, sinks=sinks))
-    checks.check_attention(driver, Attention(33, 4, 2, H=32, magnitude=1e6))
-    checks.check_attention(driver, Attention(9, 4, 2, H=16, offset=30, window=8, S=12))
-    checks.check_attention(driver, Attention(257, 9, 3, H=64))
+            check_attention(driver, Attention(T, 4, 2, H=16, offset=offset, window=window, sinks=sinks))
+    check_attention(driver, Attention(33, 4, 2, H=32, magnitude=1e6))
+    check_attention(driver, Attention(9, 4, 2, H=16, offset=30, window=8, S=12))
+    check_attention(driver, Attention(257, 9, 3, H=64))
     for reduce in ("max", "mean"):
-        checks.check_pixels(driver, Attention(97, 4, 2, H=64), (5, 90), (0, 97), (11, 13), reduce, heads=(1, 3))
+        check_pixels(driver, Attention(97, 4, 2, H=64), (5, 90), (0, 97), (11, 13), reduce, heads=(1, 3))
     for fmt in (F32, F16, BF16):
         for T, d_in, d_out in ((1, 576, 33), (65, 576, 72), (8, 64, 8), (5, 61, 11)):
             checks.check_matmul(driver, T, d_in, d_out, fmt)

@@ -6,7 +6,7 @@ Each mistake replaces a piece of text that occurs exactly once, so that a kernel
 import pytest
 
 from tests.kernels import checks
-from tests.kernels.checks import Attention
+from tests.kernels.attention_checks import Attention, check_attention, check_pixels
 from tests.kernels.drivers import ROOT, Wgpu
 from webgpu.ops import BF16, F16, F32
 
@@ -14,11 +14,11 @@ pytestmark = pytest.mark.gpu
 
 
 def attention(T=17, **more):
-    return lambda driver: checks.check_attention(driver, Attention(T, 4, 2, H=16, **more))
+    return lambda driver: check_attention(driver, Attention(T, 4, 2, H=16, **more))
 
 
 def pixels(reduce):
-    return lambda driver: checks.check_pixels(driver, Attention(33, 4, 2, H=16), (0, 33), (0, 33), (5, 7), reduce)
+    return lambda driver: check_pixels(driver, Attention(33, 4, 2, H=16), (0, 33), (0, 33), (5, 7), reduce)
 
 
 def matmul(T, fmt):
@@ -29,14 +29,26 @@ def lens(driver):
     checks.check_lens(driver, 6, 24, 1200, F16, 2)
 
 
+def lens_of_one_tile(driver):
+    checks.check_lens(driver, 6, 24, 500, F16)
+
+
 MISTAKES = {
     "scale missing": ("attention_fa2", "score * (p.scale * LOG2_E)", "score * LOG2_E", attention()),
     "mask one key too wide": ("attention_fa2", "(position >= vec4u(s))", "(position + 1 >= vec4u(s))", attention()),
     "mask one key too narrow": ("attention_fa2", "(position >= vec4u(s))", "(position > vec4u(s))", attention()),
     "window one key too wide": (
-        "attention_fa2", "position < vec4u(s + p.window)", "position <= vec4u(s + p.window)", attention(window=5)),
+        "attention_fa2",
+        "position < vec4u(s + p.window)",
+        "position <= vec4u(s + p.window)",
+        attention(window=5),
+    ),
     "window begins one key late": (
-        "attention_fa2", "position.x - p.window + 1", "position.x - p.window + 2", attention(window=5)),
+        "attention_fa2",
+        "position.x - p.window + 1",
+        "position.x - p.window + 2",
+        attention(window=5),
+    ),
     "sinks forgotten": ("attention_fa2", "|| s < p.sinks", "", attention(window=5, sinks=2)),
     "groups interleaved": ("attention_fa2", "n / (p.N / p.K)", "n % p.K", attention()),
     "sum not rescaled": ("attention_fa2", "y0 = by_row(y0, keep) +", "y0 = y0 +", attention(T=65, magnitude=9.0)),
@@ -45,32 +57,79 @@ MISTAKES = {
     "offset forgotten": ("attention_fa2", "p.offset + t", "t", attention(offset=20)),
     "lse in units of log2": ("attention_fa2", "(m + log2(l)) / LOG2_E", "m + log2(l)", attention()),
     "past the end of the keys": ("attention_fa2", "vec4u(end - 1)", "vec4u(end + 3)", attention()),
-    "writes rows past the end": ("attention_fa2", "min(4u, p.T - t0)", "4u", attention()),
-    "decode groups interleaved": ("attention_decode", "kv_head * G + r % G", "r % G * p.K + kv_head", attention(1, offset=70)),
+    "decode groups interleaved": (
+        "attention_decode",
+        "kv_head * G + r % G",
+        "r % G * p.K + kv_head",
+        attention(1, offset=70),
+    ),
     "decode split one key long": (
-        "attention_decode", "split * p.span + p.span", "split * p.span + p.span + 1", attention(1, offset=70)),
+        "attention_decode",
+        "split * p.span + p.span",
+        "split * p.span + p.span + 1",
+        attention(1, offset=70),
+    ),
     "merge not rescaled": ("attention_merge", "sum = sum * keep", "sum = sum", attention(1, offset=200, magnitude=9.0)),
     "merge drops a split": ("attention_merge", "j < p.splits", "j < p.splits - 1", attention(1, offset=70)),
     "pattern without scale": ("attention_probs", "score * p.scale - row_lse", "score - row_lse", attention()),
     "pattern rows of another head": ("attention_probs", "let at = n * p.T + t;", "let at = t * p.N + n;", attention()),
-    "pixel drops its last row": ("attention_probs", "first_row + p.slice1, end_row)", "first_row + p.slice1, end_row - 1)", pixels("max")),
-    "pixel mean over the wrong area": ("attention_probs", "(end_col - first_col));", "(end_col - first_col + 1));", pixels("mean")),
+    "pixel drops its last row": (
+        "attention_probs",
+        "first_row + p.slice1, end_row)",
+        "first_row + p.slice1, end_row - 1)",
+        pixels("max"),
+    ),
+    "pixel mean over the wrong area": (
+        "attention_probs",
+        "(end_col - first_col));",
+        "(end_col - first_col + 1));",
+        pixels("mean"),
+    ),
     "rotation sign": ("rope", "a * c - b * s", "a * c + b * s", lambda driver: checks.check_rope(driver, 5, 3, 16)),
     "rotation of neighbours": ("rope", "j + half", "j + 1", lambda driver: checks.check_rope(driver, 5, 3, 16)),
-    "rotation ignores its row": ("rope", "p.out_row0 * p.heads + row", "row", lambda driver: checks.check_rope(driver, 5, 3, 16, 2)),
+    "rotation ignores its row": (
+        "rope",
+        "p.out_row0 * p.heads + row",
+        "row",
+        lambda driver: checks.check_rope(driver, 5, 3, 16, 2),
+    ),
     "norm without mean": ("rmsnorm", "/ f32(p.width)", "", lambda driver: checks.check_rmsnorm(driver, 3, 20)),
     "norm without eps": (
-        "rmsnorm", "mean + p.eps", "mean", lambda driver: checks.check_rmsnorm(driver, 3, 20, magnitude=1e-3)),
+        "rmsnorm",
+        "mean + p.eps",
+        "mean",
+        lambda driver: checks.check_rmsnorm(driver, 3, 20, magnitude=1e-3),
+    ),
     "f16 halves swapped": ("matmul", "unpack2x16float(pair)", "unpack2x16float(pair).yx", matmul(9, F16)),
     "bf16 halves swapped": (
-        "matvec", "vec2f(bitcast<f32>(pair << 16), bitcast<f32>(pair & 0xffff0000u))",
-        "vec2f(bitcast<f32>(pair & 0xffff0000u), bitcast<f32>(pair << 16))", matmul(1, BF16)),
+        "matvec",
+        "vec2f(bitcast<f32>(pair << 16), bitcast<f32>(pair & 0xffff0000u))",
+        "vec2f(bitcast<f32>(pair & 0xffff0000u), bitcast<f32>(pair << 16))",
+        matmul(1, BF16),
+    ),
+    "writes a row past the end": ("matmul", "t + i < p.T)", "t + i < p.T + 1)", matmul(9, F32)),
     "bias forgotten": ("matmul", "= values[i] + b", "= values[i]", matmul(9, F32)),
     "product not transposed": ("matmul", "return transpose(mat4x4f(x4(", "return (mat4x4f(x4(", matmul(9, F32)),
-    "odd element from the low half": ("embedding", "i % 2 == 1", "i % 2 == 2", lambda d: checks.check_embedding(d, 5, 24, 40, F16, 1)),
-    "gate without sigmoid": ("swiglu", "g * sigmoid * up", "g * up", lambda driver: checks.check_elementwise(driver, 65)),
+    "odd element from the low half": (
+        "embedding",
+        "i % 2 == 1",
+        "i % 2 == 2",
+        lambda d: checks.check_embedding(d, 5, 24, 40, F16, 1),
+    ),
+    "gate without sigmoid": (
+        "swiglu",
+        "g * sigmoid * up",
+        "g * up",
+        lambda driver: checks.check_elementwise(driver, 65),
+    ),
     "lens merge drops a tile": ("lens_merge", "part < (row + 1) * p.parts", "part < (row + 1) * p.parts - 1", lens),
-    "lens tie goes to the higher id": ("lens_tile", "let stays = top[i] >= logit;", "let stays = top[i] > logit;", lens),
+    "lens tie goes to the higher id": (
+        "lens_tile",
+        "let stays = top[i] >= logit;",
+        "let stays = top[i] > logit;",
+        lens_of_one_tile,
+    ),
+    "lens tie of two tiles goes to the higher id": ("lens_merge", "value > old[a]", "value >= old[a]", lens),
     "lens sum not rescaled": ("lens_tile", "stats[1] = stats[1] * keep + e;", "stats[1] = stats[1] + e;", lens),
     "lens ids without the table's start": ("lens_tile", "p.v0 + v + j", "v + j", lens),
 }

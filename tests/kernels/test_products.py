@@ -1,7 +1,8 @@
 """Everything that is not attention or lens: products, norms, rotation, embedding, elementwise.
 
-Plan: matrix products of every weight format over edges of the 8 x 8 block, with bias, written into a larger matrix, with
-rows of any length, one token; norms from one number to wide rows; rotation into a cache; embedding in pieces; huge gates.
+Plan: matrix products of every weight format over edges of the 8 x 8 block, with bias, written into a larger matrix,
+with rows of any length, one token; norms from one number to wide rows; rotation into a cache; embedding in pieces;
+huge gates.
 """
 
 import pytest

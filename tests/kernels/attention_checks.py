@@ -1,0 +1,147 @@
+"""The attention kernels against softmax(scale q k^T) v, written here once in numpy and evaluated in float64."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tests.kernels.checks import agree
+from tests.kernels.drivers import Job
+from tests.tolerances import KERNEL_SCORE_ROUNDING, PATTERN_ROW_SUM
+from webgpu import ops
+
+
+@dataclass(frozen=True)
+class Attention:
+    """One attention call. S = offset + T keys unless given; magnitude multiplies q."""
+
+    T: int
+    N: int
+    K: int
+    H: int
+    offset: int = 0
+    window: int = 0
+    sinks: int = 0
+    magnitude: float = 1.0
+    S: int | None = None
+
+    @property
+    def sizes(self) -> dict:
+        """The keyword arguments that webgpu.ops takes."""
+        S = self.offset + self.T if self.S is None else self.S
+        return {
+            "T": self.T,
+            "S": S,
+            "N": self.N,
+            "K": self.K,
+            "H": self.H,
+            "offset": self.offset,
+            "window": self.window,
+            "sinks": self.sinks,
+            "scale": self.H**-0.5,
+        }
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Seeded q [T,N,H], k and v [S,K,H] in float32."""
+        rng, S = np.random.default_rng(7), self.sizes["S"]
+        q, k, v = (rng.standard_normal(s, "f4") for s in ((self.T, self.N, self.H), *[(S, self.K, self.H)] * 2))
+        return {"q": q * np.float32(self.magnitude), "k": k, "v": v}
+
+
+def visible(c: Attention) -> np.ndarray:
+    """[T,S] bool: may query t (at offset + t) see key s."""
+    position, s = c.offset + np.arange(c.T)[:, None], np.arange(c.sizes["S"])[None]
+    return (s <= position) & ((c.window == 0) | (position - s < c.window) | (s < c.sinks))
+
+
+def attention_formula(c: Attention, a: dict[str, np.ndarray], dtype: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """softmax(scale q k^T) v, plainly: o [T,N,H], lse [N,T], pattern [N,T,S]."""
+    q, k, v = (a[name].astype(dtype).transpose(1, 0, 2) for name in "qkv")
+    k, v = np.repeat(k, c.N // c.K, 0), np.repeat(v, c.N // c.K, 0)
+    scores = q @ k.transpose(0, 2, 1) * np.dtype(dtype).type(c.H**-0.5)
+    scores = np.where(visible(c), scores, np.dtype(dtype).type(-1e30))
+    top = scores.max(-1, keepdims=True)
+    e = np.exp(scores - top) * visible(c)
+    total = e.sum(-1, keepdims=True)
+    pattern = e / np.where(total == 0, 1, total)
+    lse = np.where(total == 0, -1e30, top + np.log(np.where(total == 0, 1, total)))
+    return (pattern @ v).transpose(1, 0, 2), lse[..., 0], pattern
+
+
+def run_attention(driver, c: Attention, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Run attention and the whole pattern -> o, lse, pattern."""
+    s = c.sizes
+    shape = (c.N, c.T, s["S"])
+    window = {
+        "head0": 0,
+        "heads": c.N,
+        "row0": 0,
+        "rows": c.T,
+        "col0": 0,
+        "cols": s["S"],
+        "out_rows": c.T,
+        "out_cols": s["S"],
+    }
+    dispatches = [
+        *ops.attention("q", "k", "v", "o", "lse", **s, scratch="scratch"),
+        *ops.attention_probs("q", "k", "lse", "pattern", **s, **window, reduce="max"),
+    ]
+    outputs = {"o": ("f4", (c.T, c.N, c.H)), "lse": ("f4", (c.N, c.T)), "pattern": ("f4", shape)}
+    scratch = ops.attention_scratch(T=c.T, S=s["S"], N=c.N, H=c.H)
+    return driver.run(Job(dispatches, arrays, outputs, {"scratch": scratch}))
+
+
+def check_attention(driver, c: Attention) -> None:
+    """o, lse and pattern agree with the formula, and every row that sees a key sums to 1."""
+    arrays = c.arrays()
+    got = run_attention(driver, c, arrays)
+    exact, plain = attention_formula(c, arrays, "f8"), attention_formula(c, arrays, "f4")
+    seen = visible(c).any(-1)
+    agree("o", got["o"], exact[0], plain[0])
+    agree("lse", got["lse"][:, seen], exact[1][:, seen], plain[1][:, seen])
+    rounding = KERNEL_SCORE_ROUNDING * np.abs(exact[1][:, seen]).max(initial=0)
+    agree("pattern", got["pattern"], exact[2], plain[2], rounding)
+    assert not got["o"][~seen].any(), "a row that sees nothing has an output"
+    assert (got["lse"][:, ~seen] == np.float32(-1e30)).all(), "a row that sees nothing has lse other than -1e30"
+    sums = got["pattern"].astype("f8").sum(-1)
+    off = np.abs(sums[:, seen] - 1).max(initial=0)
+    assert off <= PATTERN_ROW_SUM + rounding, f"a row of the pattern sums to 1 within {off:.3g} only"
+    assert not sums[:, ~seen].any(), "a row that sees nothing has weights"
+
+
+def check_pixels(driver, c: Attention, rows, cols, out_shape, reduce: str, heads=(0, 1)) -> None:
+    """A window of the pattern, reduced to pixels, agrees with the float64 pattern reduced the same way."""
+    arrays, s = c.arrays(), c.sizes
+    exact, plain = attention_formula(c, arrays, "f8"), attention_formula(c, arrays, "f4")
+    (row0, row1), (col0, col1), (R, C) = rows, cols, out_shape
+    dispatches = ops.attention_probs(
+        "q",
+        "k",
+        "lse",
+        "out",
+        **s,
+        head0=heads[0],
+        heads=heads[1],
+        row0=row0,
+        rows=row1 - row0,
+        col0=col0,
+        cols=col1 - col0,
+        out_rows=R,
+        out_cols=C,
+        reduce=reduce,
+    )
+    inputs = {"q": arrays["q"], "k": arrays["k"], "lse": exact[1].astype("f4")}
+    got = driver.run(Job(dispatches, inputs, {"out": ("f4", (heads[1], R, C))}))["out"]
+
+    def pixels(pattern: np.ndarray) -> np.ndarray:
+        window = pattern[heads[0] : heads[0] + heads[1], row0:row1, col0:col1]
+        edges = [
+            [(i * n // count, max((i + 1) * n // count, i * n // count + 1)) for i in range(count)]
+            for n, count in ((row1 - row0, R), (col1 - col0, C))
+        ]
+        return np.stack(
+            [[getattr(window[:, a:b, x:y], reduce)((1, 2)) for x, y in edges[1]] for a, b in edges[0]], 0
+        ).transpose(2, 0, 1)
+
+    agree(f"pixels ({reduce})", got, pixels(exact[2]), pixels(plain[2]))

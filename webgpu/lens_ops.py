@@ -1,0 +1,115 @@
+"""What the kernels of the fused logit lens are asked to do; see ops.py. Mirrored by static/gpu/lens_ops.js."""
+
+from __future__ import annotations
+
+from webgpu.ops import MAX_TURNS, Dispatch, UnsupportedShape, ceil_div, fold
+
+MAX_TOP_K = 16
+LENS_TILE = 512  # vocabulary rows per invocation of lens_tile
+LENS_PARTS = 1024  # most tiles a row's merge can take
+
+
+def lens_tile(D: int, V: int, k: int = 10) -> int:
+    """Vocabulary rows per invocation: at most LENS_TILE, few enough tiles to merge, few enough turns to finish."""
+    tile = max(LENS_TILE, ceil_div(V, LENS_PARTS - 8) + 7) // 8 * 8
+    while tile > 8 and tile // 8 * (ceil_div(D, 8) + 1) + tile * (k + 1) + 5 * k + 4 > MAX_TURNS:
+        tile -= 8
+    if ceil_div(V, tile) > LENS_PARTS - 8:
+        raise UnsupportedShape(f"a vocabulary of {V} at width {D} needs more than {LENS_PARTS} tiles of {tile} rows.")
+    return tile
+
+
+def lens_parts(tables: list, *, D, V, k=10) -> int:
+    """How many tiles the tables [(buffer, v0, v_count)] make together."""
+    return sum(ceil_div(v_count, lens_tile(D, V, k)) for _, _, v_count in tables)
+
+
+def lens_scratch(tables: list, *, rows, D, V, k=10) -> dict[str, int]:
+    """Bytes of each scratch buffer that lens needs, by argument name."""
+    parts = lens_parts(tables, D=D, V=V, k=k)
+    return {
+        "target_logit": rows * 4,
+        "part_logits": rows * parts * k * 4,
+        "part_ids": rows * parts * k * 4,
+        "part_stats": rows * parts * 16,
+    }
+
+
+def lens(
+    x,
+    tables,
+    targets,
+    ids,
+    logits,
+    stats,
+    *,
+    target_logit,
+    part_logits,
+    part_ids,
+    part_stats,
+    rows,
+    D,
+    V,
+    fmt,
+    k=10,
+) -> list[Dispatch]:
+    """Unembed x [rows,D] (after the final norm) and keep what is asked of the logits.
+
+    tables: [(buffer, v0, v_count)] in vocabulary order. targets [rows] u32, 0xffffffff = none. Scratch: lens_scratch.
+    -> ids, logits [rows,k] (best first, equal logits: lower id first), stats [rows,4] = (lse, entropy in nats,
+    target logit, target rank with 0 = best; without a target -1e30 and -1). log-probability = logit - lse.
+    """
+    if D % 8:
+        raise UnsupportedShape(f"the model's width is {D}; the lens takes multiples of 8.")
+    if not 1 <= k <= MAX_TOP_K:
+        raise UnsupportedShape(f"k is {k}; the lens keeps 1 to {MAX_TOP_K} tokens.")
+    tile, parts, part0 = lens_tile(D, V, k), lens_parts(tables, D=D, V=V, k=k), 0
+    weights = {"WEIGHT_FORMAT": fmt}
+    first, second = [], []
+    for table, v0, v_count in tables:
+        shape = {"rows": rows, "D": D, "v0": v0, "v_count": v_count}
+        first.append(
+            Dispatch(
+                "lens_target",
+                weights,
+                shape,
+                fold(ceil_div(rows, 8)),
+                {"x": x, "table": table, "targets": targets, "target_logit": target_logit},
+            )
+        )
+        tiles = ceil_div(v_count, tile)
+        second.append(
+            Dispatch(
+                "lens_tile",
+                {**weights, "TOP_K": k},
+                {**shape, "tile": tile, "part0": part0, "parts": parts},
+                fold(ceil_div(ceil_div(rows, 4) * tiles, 16)),
+                {
+                    "x": x,
+                    "table": table,
+                    "targets": targets,
+                    "target_logit": target_logit,
+                    "part_logits": part_logits,
+                    "part_ids": part_ids,
+                    "part_stats": part_stats,
+                },
+            )
+        )
+        part0 += tiles
+    merge = Dispatch(
+        "lens_merge",
+        {"TOP_K": k},
+        {"rows": rows, "parts": parts},
+        fold(ceil_div(rows, 8)),
+        {
+            "part_logits": part_logits,
+            "part_ids": part_ids,
+            "part_stats": part_stats,
+            "targets": targets,
+            "target_logit": target_logit,
+            "ids": ids,
+            "logits": logits,
+            "stats": stats,
+        },
+    )
+    return [*first, *second, merge]
