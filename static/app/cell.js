@@ -23,7 +23,7 @@ export function mountCell() {
     where.replaceChildren(state.trace ? depthWords(depth).replace(/^./, (c) => c.toUpperCase()) : "One layer's guess");
     if (state.trace) where.append(" at ", h("span", { class: "mono" }, ...glyphs(state.shown[place]?.glyph ?? "")));
     target.hidden = !state.trace;
-    about.textContent = !state.trace ? (state.tokens ? "Select a cell of the lens to see its ten best tokens." : "") : cell ? `ten best if the model stopped here; entropy ${three(cell.entropy)} nats` : "being computed";
+    about.textContent = !state.trace ? (state.tokens ? "Select a cell of the lens to see its ten best tokens." : "") : cell ? `ten likeliest; entropy ${three(cell.entropy)} nats` : "being computed";
     list.replaceChildren(...(cell ? barRows(cell.ids.map((id, i) => ({
       name: glyphOf(id), value: Math.exp(cell.logprobs[i]), chosen: id === followed(state), note: `id ${id}`,
       about: "probability; choose to follow its rank", run: () => store.set({ target: id }),

@@ -19,7 +19,7 @@ export function rankPlot(ranks, depth, name) {
   for (let decade = 0; decade <= decades; decade += 1) {
     const at = y(10 ** decade - 1);
     parts.push(svg("line", { class: "grid", x1: BOX.left, x2: WIDTH - BOX.right, y1: at, y2: at }));
-    parts.push(label(BOX.left - 6, at + 4, count(10 ** decade), "end"));
+    parts.push(label(BOX.left - 6, at + 4, decade < 3 ? String(10 ** decade) : `${10 ** (decade - 3)}k`, "end"));
   }
   parts.push(svg("line", { class: "cursor", x1: x(depth), x2: x(depth), y1: BOX.top, y2: HEIGHT - BOX.bottom }));
   parts.push(svg("polyline", { class: "curve", points: ranks.map((rank, layer) => `${x(layer).toFixed(1)},${y(rank).toFixed(1)}`).join(" ") }));

@@ -42,7 +42,7 @@ export class Wall {
     if (!heads || key === this.built) return;
     this.built = key;
     this.sizes = measure(heads, width);
-    this.about.textContent = `${plural(heads.L, "layer")} × ${plural(heads.N, "head")}; gaps part ${plural(heads.K, "K/V group")}`;
+    this.about.textContent = `${plural(heads.L, "layer")} × ${plural(heads.N, "head")}, ${plural(heads.K, "K/V group")}`;
     Object.assign(this.box.style, { width: `${this.sizes.width}px`, height: `${this.sizes.height}px` });
     this.grid.replaceChildren(...gridRows(heads, this.sizes));
     this.names.replaceChildren(headNames(heads, this.sizes));

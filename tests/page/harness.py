@@ -1,4 +1,4 @@
-"""What the page's tests stand on: the real server as a subprocess, a real Chromium, a page that reports what went wrong.
+"""What the page's tests stand on: the real server as a subprocess, a real Chromium, a page that reports its mistakes.
 
 Every wait is for a condition that the page itself shows (text, an attribute), never for a time.
 """
@@ -46,8 +46,9 @@ def running_server(model: str | Path, port: int, **environment: str) -> Iterator
     """`playground serve` on this port until the block ends."""
     command = [sys.executable, "-m", "server.cli", "serve", "--port", str(port), "--model", str(model)]
     process = subprocess.Popen(
-        command, cwd=ROOT, env={**os.environ, **environment}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
+        command, cwd=ROOT, env={**os.environ, **environment},
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
     server = Server(port, process)
     listening = threading.Event()
     reader = threading.Thread(target=_read_log, args=(process, server.log, listening), daemon=True)
@@ -114,7 +115,8 @@ def watch(context: BrowserContext, allowed: tuple[str, ...] = ()) -> Watched:
     page.on("request", lambda request: watched.requests.append(request.url))
     page.on("dialog", lambda dialog: (note("dialog", dialog.message), dialog.dismiss()))
     page.add_init_script(
-        "document.addEventListener('securitypolicyviolation', (e) => console.error('CSP ' + e.violatedDirective + ' ' + e.blockedURI))"
+        "document.addEventListener('securitypolicyviolation',"
+        " (event) => console.error('CSP ' + event.violatedDirective + ' ' + event.blockedURI))"
     )
     return watched
 

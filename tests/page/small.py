@@ -34,7 +34,8 @@ def tokenizer() -> dict:
         "post_processor": None,
         "decoder": {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True},
         "model": {
-            "type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None, "end_of_word_suffix": None,
+            "type": "BPE", "dropout": None, "unk_token": None,
+            "continuing_subword_prefix": None, "end_of_word_suffix": None,
             "fuse_unk": False, "byte_fallback": False, "ignore_merges": False,
             "vocab": {word: i for i, word in enumerate(words)}, "merges": [" ".join(pair) for pair in MERGES],
         },
@@ -44,7 +45,8 @@ def tokenizer() -> dict:
 def config(vocabulary: int) -> dict:
     """config.json of a Llama."""
     return {
-        "architectures": ["LlamaForCausalLM"], "model_type": "llama", "vocab_size": vocabulary, "hidden_size": SIZES["D"],
+        "architectures": ["LlamaForCausalLM"], "model_type": "llama", "vocab_size": vocabulary,
+        "hidden_size": SIZES["D"],
         "intermediate_size": SIZES["F"], "num_hidden_layers": SIZES["L"], "num_attention_heads": SIZES["N"],
         "num_key_value_heads": SIZES["K"], "hidden_act": "silu", "max_position_embeddings": MAX_TOKENS,
         "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "tie_word_embeddings": True, "eos_token_id": 0,
@@ -66,14 +68,11 @@ def make_small_model(folder: Path, seed: int = 7) -> Path:
     for layer in range(L):
         at = f"model.layers.{layer}."
         shapes |= {at + "input_layernorm.weight": (D,), at + "post_attention_layernorm.weight": (D,)}
-        shapes |= {at + f"self_attn.{name}_proj.weight": (heads * H, D) for name, heads in (("q", N), ("k", K), ("v", K))}
+        heads = {"q": N, "k": K, "v": K}
+        shapes |= {at + f"self_attn.{name}_proj.weight": (heads[name] * H, D) for name in heads}
         shapes |= {at + "self_attn.o_proj.weight": (D, N * H), at + "mlp.down_proj.weight": (D, F)}
         shapes |= {at + f"mlp.{name}_proj.weight": (F, D) for name in ("gate", "up")}
-    tensors = {
-        name: (1 + 0.1 * random.standard_normal(shape) if len(shape) == 1 else 0.2 * random.standard_normal(shape)).astype(
-            np.float16
-        )
-        for name, shape in shapes.items()
-    }
+    drawn = {name: random.standard_normal(shape) for name, shape in shapes.items()}
+    tensors = {name: (1 + 0.1 * x if x.ndim == 1 else 0.2 * x).astype(np.float16) for name, x in drawn.items()}
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
     return folder

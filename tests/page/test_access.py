@@ -1,7 +1,7 @@
 """Keyboard, screen readers, widths, colours: nothing needs a mouse, a wide screen or light.
 
-Plan: a keyboard-only walk from the prompt to one cell of one head and one lens cell; axe finds nothing serious in any view
-in either theme; no width scrolls sideways; the theme survives a reload.
+Plan: a keyboard-only walk from the prompt to one cell of one head and one lens cell; axe finds nothing serious in any
+view in either theme; no width scrolls sideways; the theme survives a reload.
 """
 
 import pytest
@@ -46,7 +46,8 @@ def test_keyboard_walk_from_prompt_to_cell_to_lens(watched: Watched, small_serve
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
     until(page, "/^query 3 .*, key 2 .*: weight /.test(document.querySelector('#cell-readout').textContent)")
-    until(page, "document.querySelector('#announce').textContent === document.querySelector('#cell-readout').textContent")
+    said = "document.querySelector('#announce').textContent"
+    until(page, said + " === document.querySelector('#cell-readout').textContent")
     tab_to(page, "#lens")
     page.keyboard.press("ArrowUp")
     page.keyboard.press("ArrowLeft")
@@ -90,7 +91,7 @@ def test_axe_finds_nothing_serious(browser: Browser, small_server: Server, theme
         page.evaluate(AXE.read_text("utf-8"))
         found = page.evaluate("axe.run(document, {resultTypes: ['violations']}).then((r) => r.violations)")
         serious = [
-            (violation["id"], [node["html"][:160] for node in violation["nodes"][:3]], violation["nodes"][0]["failureSummary"][:300])
+            (violation["id"], [(node["html"][:160], node["failureSummary"][:300]) for node in violation["nodes"][:3]])
             for violation in found
             if violation["impact"] in ("serious", "critical")
         ]
@@ -111,7 +112,8 @@ def test_no_width_scrolls_sideways(browser: Browser, small_server: Server, width
     order = page.evaluate("[...document.querySelectorAll('main > section')].map((s) => s.id)")
     assert order == ["prompt", "wall", "head", "depth", "cell", "next"]
     if width < 720:
-        tops = page.evaluate("[...document.querySelectorAll('main > section')].map((s) => s.getBoundingClientRect().top)")
+        sections = "[...document.querySelectorAll('main > section')]"
+        tops = page.evaluate(sections + ".map((section) => section.getBoundingClientRect().top)")
         assert tops == sorted(tops)
     context.close()
 

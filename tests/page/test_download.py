@@ -61,7 +61,8 @@ def test_menu_names_size_heads_and_hash(watched: Watched, small_server: Server):
 
 
 def test_without_cache_the_download_still_works(watched: Watched, small_server: Server):
-    watched.page.add_init_script("Cache.prototype.put = async () => { throw new DOMException('full', 'QuotaExceededError') }")
+    full = "Cache.prototype.put = async () => { throw new DOMException('full', 'QuotaExceededError') }"
+    watched.page.add_init_script(full)
     page = watched.open(small_server.url)
     assert page.locator("#next-bars li").count() == 10
     watched.assert_clean(small_server.url)

@@ -1,5 +1,5 @@
-"""Every prompt of tests/prompts.json, given by a link as a stranger would: as many labels as tokens, the text comes back,
-nothing in it is executed, and a prompt that is too long is refused with the limit named.
+"""Every prompt of tests/prompts.json, given by a link as a stranger would: as many labels as tokens, the text comes
+back, nothing in it is executed, and a prompt that is too long is refused with the limit named.
 """
 
 import json

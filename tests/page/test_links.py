@@ -1,5 +1,7 @@
 """The address restores exactly this view; a hostile address gives the defaults and a sentence."""
 
+import json
+
 import pytest
 from playwright.sync_api import Page
 
@@ -7,13 +9,12 @@ from tests.page.harness import Server, Watched, until, wait_lens, wait_picture
 
 pytestmark = pytest.mark.chromium
 
-VIEW = """() => ({
-  prompt: document.querySelector('#prompt-text').value, head: document.querySelector('#head').dataset.head,
-  token: document.querySelector('.chip[aria-selected=true]').dataset.token, scale: document.querySelector('#scale').value,
-  readout: document.querySelector('#cell-readout').textContent, noFirst: document.querySelector('#no-first').ariaPressed,
-  view: document.querySelector('.segments [aria-pressed=true]').dataset.view, cell: document.querySelector('#cell-title').textContent,
-  rank: document.querySelector('#ranks h3')?.textContent, zoom: document.querySelector('.overview p').textContent,
-})"""
+VIEW = """((find) => ({
+  prompt: find('#prompt-text').value, head: find('#head').dataset.head, scale: find('#scale').value,
+  token: find('.chip[aria-selected=true]').dataset.token, readout: find('#cell-readout').textContent,
+  noFirst: find('#no-first').ariaPressed, view: find('.segments [aria-pressed=true]').dataset.view,
+  cell: find('#cell-title').textContent, rank: find('#ranks h3')?.textContent, zoom: find('.overview p').textContent,
+}))((selector) => document.querySelector(selector))"""
 
 
 def test_link_restores_the_whole_view(watched: Watched, small_server: Server):
@@ -29,12 +30,13 @@ def test_link_restores_the_whole_view(watched: Watched, small_server: Server):
     page.get_by_role("button", name="Zoom in").click()
     page.wait_for_selector(".overview:visible")
     until(page, "document.querySelector('#ranks h3')")
-    until(page, "location.hash.includes('z=') && location.hash.includes('g=') && location.hash.includes('d=2')")
+    until(page, "['z=', 'g=', 'd=2'].every((part) => location.hash.includes(part))")
     before = page.evaluate(VIEW)
     second = watched.context.new_page()
     second.goto(page.url)
     wait_picture(second)
-    until(second, f"JSON.stringify(({VIEW})()) === {page.evaluate('(v) => JSON.stringify(JSON.stringify(v))', before)}")
+    until(second, f"JSON.stringify({VIEW}) === {json.dumps(page.evaluate(f'JSON.stringify({VIEW})'))}")
+    assert second.evaluate(VIEW) == before
     watched.assert_clean(small_server.url)
 
 

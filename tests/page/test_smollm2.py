@@ -1,4 +1,4 @@
-"""The real model in a real browser: 270 heads, " Mary" at 0.92, the oracle's numbers, every prompt shown token by token."""
+"""The real model in a real browser: 270 heads, " Mary" at 0.92, the oracle's numbers, every prompt token by token."""
 
 import json
 from pathlib import Path
@@ -20,8 +20,9 @@ READ = """async (text) => {
   const trace = await playground.trace(text);
   const lens = await trace.lens();
   const T = trace.shape.T;
-  return {ids: trace.ids, shape: trace.shape, pattern: Array.from(await trace.pattern(24, 4)), logits: Array.from(await trace.logits(T - 1)),
-    lens: Array.from(lens.logprobs), lensIds: Array.from(lens.ids)};
+  const [pattern, logits] = [await trace.pattern(24, 4), await trace.logits(T - 1)].map((values) => Array.from(values));
+  const [logprobs, lensIds] = [Array.from(lens.logprobs), Array.from(lens.ids)];
+  return {ids: trace.ids, shape: trace.shape, pattern, logits, lens: logprobs, lensIds};
 }"""
 
 

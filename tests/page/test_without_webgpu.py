@@ -1,8 +1,8 @@
 """Where WebGPU is missing the page says why and the server computes the same views.
 
-Plan: absent (no flag), insecure origin (a host name over plain http), device lost once (picture stays, one button brings
-the model back) and twice (server); the numbers of the fallback are the oracle's by construction, its pictures are checked
-against the GPU's.
+Plan: absent (no flag), insecure origin (a host name over plain http), device lost once (picture stays, one button
+brings the model back) and twice (server); the fallback's numbers are the oracle's by construction, its pictures are
+checked against the GPU's.
 """
 
 from collections.abc import Iterator
@@ -30,16 +30,18 @@ READ = """async () => {
   const trace = await playground.trace('the cat sat on the mat');
   const lens = await trace.lens();
   return {
-    pattern: Array.from(await trace.pattern(1, 2)), logits: Array.from(await trace.logits(trace.shape.T - 1)), ids: Array.from(lens.ids),
+    pattern: Array.from(await trace.pattern(1, 2)), ids: Array.from(lens.ids),
+    logits: Array.from(await trace.logits(trace.shape.T - 1)),
     shown: [...document.querySelectorAll('#next-bars .bar-name, .lens-cell')].map((e) => e.textContent),
-    rank: document.querySelector('#rank-story').textContent, readout: document.querySelector('#cell-readout').textContent,
+    rank: document.querySelector('#rank-story').textContent,
+    readout: document.querySelector('#cell-readout').textContent,
   };
 }"""
 
 
 @pytest.fixture(scope="module")
 def plain_browser(playwright: Playwright, chromium: str) -> Iterator[Browser]:
-    """Chromium as a machine without a usable GPU has it; lan.test is this machine under a name that is not localhost."""
+    """Chromium without WebGPU; lan.test is this machine under a name that is not localhost."""
     browser = launch(playwright, chromium, "--host-resolver-rules=MAP lan.test 127.0.0.1", "--disable-features=WebGPU")
     yield browser
     browser.close()
@@ -56,7 +58,8 @@ def test_server_shows_the_same_views(watched: Watched, plain_browser: Browser, s
     context = plain_browser.new_context(viewport=WIDE)
     other = watch(context)
     page = other.open(small_server.url + TEXT)
-    assert page.locator("#notice-gpu").text_content().startswith("No WebGPU here, so the server computes the same views.")
+    said = page.locator("#notice-gpu").text_content()
+    assert said.startswith("No WebGPU here, so the server computes the same views.")
     without = read(page)
     for name in ("shown", "rank", "readout", "ids"):
         assert without[name] == with_gpu[name], name

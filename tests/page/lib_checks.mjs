@@ -1,0 +1,94 @@
+// Runs the page's pure functions in Node and prints what tests/page/test_types.py looks at, as one JSON object.
+import { cividis, inkOn } from "../../static/lib/colours.js";
+import { cellsOfPixel } from "../../static/lib/maths.js";
+import { blockMasked, withoutFirst } from "../../static/lib/pattern.js";
+import { DEFAULT_VIEW, readLink, writeLink } from "../../static/lib/permalink.js";
+import { sharedCharacters } from "../../static/lib/split_characters.js";
+import { patternWindow } from "../../static/lib/windows.js";
+import { fitRegion, reveal, zoomAt } from "../../static/lib/zoom.js";
+
+/** Pixels that leave a cell out or cover none. */
+function badPixels() {
+  const bad = [];
+  for (const [total, out] of [[10, 3], [14, 14], [1000, 37], [5, 5], [257, 64]]) {
+    let next = 0;
+    for (let i = 0; i < out; i += 1) {
+      const [from, to] = cellsOfPixel(i, total, out);
+      if (from !== next || to <= from) bad.push([total, out, i]);
+      next = to;
+    }
+    if (next !== total) bad.push([total, out]);
+  }
+  return bad;
+}
+
+/** Relative luminance (WCAG 2). */
+function luminance(rgb) {
+  const [red, green, blue] = rgb.map((v) => (v / 255 <= 0.04045 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+}
+
+function worstContrast() {
+  const contrasts = Array.from({ length: 256 }, (_, i) => {
+    const colour = cividis(i / 255);
+    const [light, dark] = [luminance(colour), inkOn(colour) === "#000" ? 0 : 1].sort((a, b) => b - a);
+    return (light + 0.05) / (dark + 0.05);
+  });
+  return Math.min(...contrasts);
+}
+
+function links() {
+  const view = {
+    ...DEFAULT_VIEW, model: "a-b.c", prompt: "x &=#%\u{1F44D}\n", layer: 3, head: 0, token: 2, key: 1, scale: "sqrt", noFirst: true,
+    lock: false, view: "table", zoom: [1, 2, 3, 4], depth: 0, target: 77,
+  };
+  const back = readLink(`#${writeLink(view)}`);
+  const bad = readLink("#l=-1&z=1,2&v=no&p=%&q=1&s");
+  const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
+  return {
+    roundTrip: same(back.view, view), unread: back.unread, default: writeLink(DEFAULT_VIEW), hostile: bad.unread,
+    hostileView: same(bad.view, DEFAULT_VIEW),
+  };
+}
+
+/** A random layer with a sliding window of 3 and one sink, its lse computed here from the definition. */
+function windows() {
+  const [T, N, K, H] = [9, 2, 1, 4];
+  const rule = { window: 3, sinks: 1 };
+  const wave = (n, shift) => Float32Array.from({ length: n }, (_, i) => Math.sin(i * 12.9 + shift));
+  const [q, k, lse] = [wave(T * N * H, 1), wave(T * K * H, 2), new Float32Array(N * T)];
+  for (let n = 0; n < N; n += 1) {
+    for (let t = 0; t < T; t += 1) {
+      let sum = 0;
+      for (let s = 0; s <= t; s += 1) {
+        if (t - s >= 3 && s >= 1) continue;
+        let dot = 0;
+        for (let i = 0; i < H; i += 1) dot += q[(t * N + n) * H + i] * k[s * H + i];
+        sum += Math.exp(dot / 2);
+      }
+      lse[n * T + t] = Math.log(sum);
+    }
+  }
+  const region = { row0: 0, rows: T, col0: 0, cols: T };
+  const request = { head0: 0, heads: N, ...region, outRows: T, outCols: T, reduce: "max" };
+  const whole = patternWindow({ q, k, lse }, { T, N, K, H }, rule, request);
+  const rowSum = (cells, row) => cells.subarray(row * T, (row + 1) * T).reduce((a, b) => a + (b || 0), 0);
+  let wronglyMasked = 0;
+  for (let t = 0; t < T; t += 1) {
+    for (let s = 0; s < T; s += 1) wronglyMasked += Number(blockMasked(t, t + 1, s, s + 1, rule) !== (whole[t * T + s] === 0));
+  }
+  const rest = withoutFirst(whole.subarray(0, T * T), region, Array.from({ length: T }, (_, t) => whole[t * T]));
+  const off = Math.max(...Array.from({ length: N * T }, (_, row) => Math.abs(rowSum(whole, row) - 1)));
+  return { off, wronglyMasked, renormalised: rowSum(rest, 5), nothingLeft: Number.isNaN(rest[0]) };
+}
+
+const encode = (text) => new TextEncoder().encode(text);
+const [tokyo, thumb] = [encode("東"), encode("👍")];
+console.log(JSON.stringify({
+  badPixels: badPixels(), ends: [cividis(0), cividis(1), cividis(NaN)], worstContrast: worstContrast(), links: links(), windows: windows(),
+  shared: sharedCharacters([encode("a"), tokyo.subarray(0, 2), tokyo.subarray(2), thumb.subarray(0, 1), thumb.subarray(1, 3), thumb.subarray(3), encode("b")]),
+  zoom: [
+    zoomAt({ row0: 0, rows: 100, col0: 0, cols: 100 }, 2, 99, 99, 100), fitRegion({ row0: -5, rows: 500, col0: 90, cols: 20 }, 100),
+    reveal({ row0: 10, rows: 10, col0: 10, cols: 10 }, 25, 3, 100),
+  ],
+}));
