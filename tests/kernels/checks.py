@@ -143,8 +143,9 @@ def check_lens(driver, rows, D, V, fmt, chunks=1, k=10) -> None:
     rng = np.random.default_rng(rows + V)
     x, targets = rng.standard_normal((rows, D), "f4"), rng.integers(0, V, rows).astype("u4")
     full = rng.standard_normal((V, D), "f4")
-    full[1] *= 5  # often among the best,
-    full[V // 2] = full[1]  # with a twin of the same logit: the lower id comes first
+    twins = min(6, V // 2 - 1)
+    full[1 : 1 + twins] *= 5  # some of them among the best of every row, ...
+    full[V // 2 : V // 2 + twins] = full[1 : 1 + twins]  # ... each with a twin of the same logit: lower id first
     stored, w = weights(full, fmt)
     targets[:3] = [0xFFFFFFFF, V // 2, 1][:rows]
     edges = [V * i // chunks for i in range(chunks + 1)]
