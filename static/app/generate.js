@@ -78,6 +78,7 @@ export function mountGenerate(panel) {
   go.addEventListener("click", () => void run());
   stop.addEventListener("click", () => running?.abort());
   take.addEventListener("click", () => setPrompt(from + text, { now: true }));
+  store.on(["engine"], () => running?.abort());
   store.on(["engine", "shown"], ({ engine, shown }) => (go.disabled = !engine || shown.length === 0 || running !== null));
 }
 

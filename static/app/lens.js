@@ -8,7 +8,7 @@ import { LensData } from "./lens_data.js";
 import { chosenDepth, glyphOf, position, select, store } from "./state.js";
 
 const LABEL_PX = 32;
-const [NARROWEST, WIDEST] = [52, 88];
+const [NARROWEST, WIDEST] = [48, 88];
 
 /** @param {number} depth a row of the lens, 0..L */
 export const depthWords = (depth) => (depth === 0 ? "embedding" : `after ${depth} layer${depth === 1 ? "" : "s"}`);

@@ -1,6 +1,8 @@
 // Fills the logit lens piece by piece: first the cell that is looked at, then its column, then the visible rows from the
 // top. Each request is small, so that a slow device stays responsive and a new selection is served next.
 
+import { whenIdle } from "./state.js";
+
 /** @typedef {{ids: number[], logprobs: number[], entropy: number}} LensCell */
 /** @typedef {{position: number, depth: number, from: number, to: number}} Wish visible positions are from..to-1 */
 
@@ -79,6 +81,8 @@ export class LensData {
     this.working = true;
     try {
       for (let next = this.#next(); next && !this.closed; next = this.#next()) {
+        await whenIdle();
+        if (this.closed) break;
         const found = await this.trace.lensRows(next);
         for (let i = 0; i < next.rows; i += 1) {
           const part = [i * 10, i * 10 + 10];

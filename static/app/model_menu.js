@@ -10,6 +10,9 @@ import { store } from "./state.js";
 /** @param {ModelEntry} entry */
 export const headsWords = ({ shape: { L, N, K } }) => `${L} layers × ${N} heads${K === N ? "" : ` (${K} K/V)`}`;
 
+/** Models that one command brings, for those who do not have them yet. */
+const PULLABLE = [{ id: "smollm2-135m", words: "SmolLM2-135M-Instruct: 30 layers × 9 heads (3 K/V) · 269 MB · Apache-2.0 · not pulled yet" }];
+
 /** Makes the menu in the top bar. */
 export function mountModelMenu() {
   const anchor = byId("model-menu");
@@ -62,6 +65,9 @@ async function draw(panel, close) {
         h("p", { class: "small", text: words }), h("p", { class: "small dim mono hash", title: model.hash, text: `sha256 ${model.hash.slice(0, 16)}…` })),
       cancel, use);
   });
+  for (const { id, words } of PULLABLE) {
+    if (!models.some((model) => model.id === id)) rows.push(h("li", { class: "menu-row" }, h("div", {}, h("strong", { text: id }), h("p", { class: "small dim", text: words })), command(id)));
+  }
   const more = h("p", { class: "small dim" }, "More: ", h("code", { text: "playground pull OWNER/NAME" }), " takes Llama, Qwen2, Qwen3, Mistral and SmolLM3 checkpoints from the Hugging Face hub, or a folder.");
   panel.replaceChildren(h("ul", { "aria-label": "Models" }, ...rows), more);
 }

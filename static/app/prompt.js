@@ -23,6 +23,7 @@ export function mountPrompt() {
   const box = /** @type {HTMLTextAreaElement} */ (byId("prompt-text"));
   const counter = h("p", { id: "token-count", class: "token-count" });
   const error = h("p", { id: "prompt-error", class: "error", role: "alert" });
+  const note = h("p", { id: "prompt-note", class: "small dim", role: "status" });
   const examples = h("div", { class: "examples", role: "group", "aria-label": "Example prompts" }, h("span", { class: "small dim", text: "Examples" }));
   for (const [name, text] of EXAMPLES) {
     examples.append(h("button", { type: "button", class: "quiet", text: name, onclick: () => setPrompt(text, { now: true }) }));
@@ -31,7 +32,7 @@ export function mountPrompt() {
   examples.append(clear);
   const chips = tokenChips();
   const meta = h("div", { class: "prompt-meta" }, counter, chips.details, progressLine(), h("span", { class: "spacer" }), examples);
-  byId("prompt-body").append(error, chips.element, meta);
+  byId("prompt-body").append(error, note, chips.element, meta);
 
   box.addEventListener("input", () => setPrompt(box.value.toWellFormed()));
   store.on(["prompt"], ({ prompt }) => {
@@ -41,6 +42,10 @@ export function mountPrompt() {
   new ResizeObserver(() => grow(box)).observe(byId("prompt"));
   store.on(["typed", "entry", "tokens"], ({ typed, entry, tokens }) => {
     counter.textContent = !entry ? "" : tokens ? `${count(typed.length)} of ${plural(entry.max_tokens, "token")}` : "reading the tokenizer";
+  });
+  store.on(["promptNote"], ({ promptNote }) => {
+    note.textContent = promptNote ?? "";
+    note.hidden = !promptNote;
   });
   store.on(["promptError"], ({ promptError }) => {
     error.textContent = promptError ?? "";

@@ -1,6 +1,7 @@
 // From a chosen model and a typed prompt to a picture: loads, tokenises, runs; the newest wish always wins.
 import { EXAMPLE } from "../lib/permalink.js";
 import { count, plural } from "../lib/numbers.js";
+import { announce } from "./dom.js";
 import { loadEngine } from "./engine.js";
 import { keptWeightBytes, loadTokens, weightBytes } from "./models.js";
 import { dismiss, notify, store } from "./state.js";
@@ -113,7 +114,9 @@ function tokenise() {
     : null;
   const ids = (/** @type {import("./state.js").Piece[]} */ pieces) => pieces.map((piece) => piece.id).join();
   const stale = store.state.trace !== null && !over && (wanted === "" || ids(typed) !== ids(store.state.shown));
-  store.set({ typed, promptError, stale });
+  const lost = tokens.missing?.(prompt) ?? [];
+  const promptNote = lost.length ? `This model has no tokens for ${lost.slice(0, 8).join(" ")}; they are left out.` : null;
+  store.set({ typed, promptError, promptNote, stale });
 }
 
 /** Computes the picture of the prompt that stands in the box, unless it is there already. */
@@ -136,6 +139,7 @@ export async function compute() {
     if (mine !== running) return next.destroy();
     const old = store.state.trace;
     store.set({ trace: next, shown: typed, stale: false, progress: null });
+    announce(`Computed ${plural(typed.length, "token")}.`);
     dismiss("run");
     old?.destroy();
   } catch (error) {

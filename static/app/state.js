@@ -65,7 +65,8 @@ import { Store } from "./store.js";
  * @property {Engine | null} engine
  * @property {string} deviceWords
  * @property {Piece[]} typed tokens of what stands in the prompt box now
- * @property {string | null} promptError
+ * @property {string | null} promptError why the prompt cannot be computed
+ * @property {string | null} promptNote what of the prompt the model does not see
  * @property {Trace | null} trace of the picture that is shown
  * @property {Piece[]} shown tokens of that picture
  * @property {boolean} stale the picture belongs to an older prompt
@@ -85,7 +86,7 @@ import { Store } from "./store.js";
 const INITIAL = {
   ...DEFAULT_VIEW,
   models: [], defaultModel: null, entry: null, tokens: null, engine: null, deviceWords: "looking for a GPU", typed: [],
-  promptError: null, trace: null, shown: [], stale: false, progress: null,
+  promptError: null, promptNote: null, trace: null, shown: [], stale: false, progress: null,
   proof: { verdict: "none", words: "not verified here" }, notices: [], modelStates: {}, painted: 0, lens: null, lensGrown: 0,
   next: null,
 };
@@ -143,6 +144,14 @@ export function followed(state) {
   const { target, next, trace } = state;
   if (target !== null && trace && target < trace.shape.V) return target;
   return next && next.position === position(state) ? next.best[0].id : null;
+}
+
+/**
+ * Resolves when no prompt is being run: what fills pictures piece by piece waits here, so that a newer prompt is served first.
+ * @returns {Promise<void>}
+ */
+export async function whenIdle() {
+  while (store.state.progress) await new Promise((resolve) => setTimeout(resolve, 50));
 }
 
 /**

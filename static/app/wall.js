@@ -5,7 +5,7 @@ import { maskPixels, toShade } from "../lib/pattern.js";
 import { wholeRegion } from "../lib/zoom.js";
 import { byId, h, panelTop, sizeCanvas } from "./dom.js";
 import { paintMatrix, themeColours } from "./paint.js";
-import { chosenHead, store } from "./state.js";
+import { chosenHead, store, whenIdle } from "./state.js";
 import { cellOfKey, gridRows, headNames, measure, placeOf } from "./wall_grid.js";
 
 /** @typedef {import("./wall_grid.js").Heads} Heads */
@@ -82,6 +82,8 @@ export class Wall {
     const region = wholeRegion(T);
     this.panel.dataset.drawn = "0";
     for (let layer = 0; layer < L; layer += 1) {
+      await whenIdle();
+      if (store.state.trace !== trace) return;
       const data = await trace.window({ layer, head0: 0, heads: N, ...region, outRows: out, outCols: out, reduce: "max" });
       if (store.state.trace !== trace) return;
       const rule = engine?.visible(layer) ?? { window: 0, sinks: 0 };
