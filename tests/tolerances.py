@@ -74,3 +74,5 @@ HOST_LENS_LOGPROB = 2e-5
 HOST_CHUNK_RELATIVE = 5e-5
 # Mean of at most 40,000 weights in float32 against float64.
 HOST_WINDOW_MEAN = 1e-6
+# Share of 4,000 draws against the probability they come from: four standard deviations of 0.5 / sqrt(4000).
+SAMPLER_FREQUENCY = 0.032

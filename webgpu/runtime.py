@@ -19,7 +19,7 @@ from webgpu.buffers import Buffers
 from webgpu.config import Config, parse_config
 from webgpu.device import Device
 from webgpu.kernels import Kernels
-from webgpu.layout import Placed, check_names, check_shape, element_bytes, place, tensor_shapes
+from webgpu.layout import MAX_BINDING_BYTES, Placed, check_names, check_shape, element_bytes, place, tensor_shapes
 from webgpu.plan import CACHE, CHUNK_TOKENS, RECORD, TRACE, Builder, Forward, forward, merge_buffers, prefill
 from webgpu.rope import tables
 from webgpu.trace import Trace
@@ -63,16 +63,19 @@ class Model:
 
     def __init__(self, kernels: Kernels, config: Config, placed: Mapping[str, Placed]) -> None:
         self.kernels, self.config, self.placed = kernels, config, placed
+        self.most_bytes = self.kernels.gpu.limits["max-storage-buffer-binding-size"]
         sizes = {piece.buffer: piece.bytes for tensor in placed.values() for piece in tensor.pieces}
         self.weights = Buffers(self.kernels, sizes)
 
     @classmethod
     def load(
-        cls, device: Device, folder: Path | str, progress: Progress | None = None, kernels: Kernels | None = None
-    ) -> "Model":
-        """Open a checkpoint folder and upload it, tensor by tensor. kernels: those compiled for an earlier model.
+        cls, device: Device, folder: Path | str, progress: Progress | None = None, kernels: Kernels | None = None,
+        most_bytes: int = MAX_BINDING_BYTES,
+    ) -> "Model":  # fmt: skip
+        """Open a checkpoint folder and upload it, tensor by tensor.
 
-        Raises CheckpointError for the files, UnsupportedConfig for config.json, WeightsMismatch for the tensor set.
+        kernels: those compiled for an earlier model; most_bytes: where tensors are split. Raises CheckpointError for
+        the files, UnsupportedConfig for config.json, WeightsMismatch for the tensor set.
         """
         checkpoint = open_checkpoint(folder)
         config = parse_config(checkpoint.config)
@@ -80,9 +83,8 @@ class Model:
         check_names(config, checkpoint.names)
         for name, shape in shapes.items():
             check_shape(name, checkpoint.shape(name), shape)
-        model = cls(
-            kernels or Kernels(device), config, place(config, {name: checkpoint.dtype(name) for name in shapes})
-        )
+        dtypes = {name: checkpoint.dtype(name) for name in shapes}
+        model = cls(kernels or Kernels(device), config, place(config, dtypes, most_bytes))
         for done, name in enumerate(shapes, 1):
             model.upload(name, checkpoint.read(name))
             if progress:
@@ -164,12 +166,11 @@ class Model:
     def allocate(self, plans: list[Forward], T: int) -> Buffers:
         """Make the buffers of plans, after checking them against the device's limit."""
         sizes = merge_buffers(plans)
-        most = self.kernels.gpu.limits["max-storage-buffer-binding-size"]
         name, size = max(sizes.items(), key=lambda item: item[1])
-        if size > most:
+        if size > self.most_bytes:
             raise TooManyTokens(
-                f"{T} tokens need a buffer of {size} bytes ({name}) and this device binds {most} at most: "
-                f"shorten the prompt to {T * most // size} tokens."
+                f"{T} tokens need a buffer of {size} bytes ({name}) and this device binds {self.most_bytes} "
+                f"at most: shorten the prompt to {T * self.most_bytes // size} tokens."
             )
         return Buffers(self.kernels, sizes)
 

@@ -38,6 +38,8 @@ export const DEFAULT_LIMITS = {
  *   words: string, software: boolean, lost: Promise<NoWebGPU>}} Device
  */
 
+const LOSS_NOTICE_MS = 100;
+
 const SOFTWARE = [
   ["swiftshader", "SwiftShader"],
   ["llvmpipe", "llvmpipe"],
@@ -90,11 +92,14 @@ export async function requestDevice() {
  * @template T @param {Device} device @param {Promise<T>} work @returns {Promise<T>}
  */
 export async function orLost(device, work) {
-  work.catch(() => {}); // once the device is lost its own rejection comes too late to be of use
-  return Promise.race([
-    work,
-    device.lost.then((error) => {
-      throw error;
-    }),
-  ]);
+  const fail = device.lost.then((error) => {
+    throw error;
+  });
+  try {
+    return await Promise.race([work, fail]);
+  } catch (error) {
+    // A browser may fail the work first and announce the loss just after.
+    const soon = new Promise((resolve) => setTimeout(resolve, LOSS_NOTICE_MS, null));
+    throw (await Promise.race([device.lost, soon])) ?? error;
+  }
 }

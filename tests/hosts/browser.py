@@ -1,8 +1,8 @@
 """A real browser with the page's host in it, without the page: modules, kernels and checkpoint folders over http.
 
-    GET /static/...  /kernels/...     the checkout's files
-    GET /model/<name>/<file>          a folder that the test handed in
-    GET /                             an empty page
+GET /static/...  /kernels/...     the checkout's files
+GET /model/<name>/<file>          a folder that the test handed in
+GET /                             an empty page
 """
 
 import http.server
@@ -67,7 +67,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if path is not None and ".." not in rest and path.is_file():
             body = path.read_bytes()
         self.send_response(404 if body is None else 200)
-        self.send_header("Content-Type", TYPES.get(Path(self.path).suffix, "text/html" if first == "" else "application/octet-stream"))
+        self.send_header(
+            "Content-Type",
+            TYPES.get(Path(self.path).suffix, "text/html" if first == "" else "application/octet-stream"),
+        )
         self.send_header("Content-Length", str(len(body or b"")))
         self.end_headers()
         self.wfile.write(body or b"")

@@ -54,3 +54,27 @@ def device():
     from webgpu.device import request_device
 
     return request_device()
+
+
+@pytest.fixture(scope="session")
+def kernels(device):
+    """Kernels compiled once for every model of the session."""
+    from webgpu.kernels import Kernels
+
+    return Kernels(device)
+
+
+@pytest.fixture
+def load(device, kernels):
+    """A function that loads a checkpoint folder; its models are freed after the test."""
+    from webgpu.runtime import Model
+
+    models = []
+
+    def load(folder, **options):
+        models.append(Model.load(device, folder, kernels=kernels, **options))
+        return models[-1]
+
+    yield load
+    for model in models:
+        model.destroy()

@@ -152,6 +152,8 @@ def test_tensor_of_wrong_shape_is_refused_in_the_same_words(mirror):
         check_shape("w", (3, 2), (2, 3))
     with pytest.raises(MirrorError) as theirs:
         mirror.ask("shape", name="w", shape=[3, 2], wanted=[2, 3])
-    assert theirs.value.message == str(ours.value) == (
-        "w has shape [3, 2], but config.json says [2, 3]: fetch the model again."
+    assert (
+        theirs.value.message
+        == str(ours.value)
+        == ("w has shape [3, 2], but config.json says [2, 3]: fetch the model again.")
     )

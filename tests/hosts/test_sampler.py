@@ -1,0 +1,71 @@
+"""Choosing a token is pure arithmetic: greedy, top-k, top-p, temperature, seed; and small numbers widen exactly.
+
+Plan: each setting against its definition in numpy; frequencies of many draws against the probabilities they come from.
+"""
+
+import numpy as np
+import pytest
+
+from tests.hosts.numbers import log_softmax
+from tests.tolerances import SAMPLER_FREQUENCY
+
+LOGITS = [0.5, 2.0, -1.0, 2.0, 1.0]  # ids 1 and 3 are equal
+
+
+def test_temperature_zero_is_greedy_and_lower_id_wins(mirror):
+    drawn = mirror.ask("samples", logits=LOGITS, sampling={"temperature": 0}, seed=3, count=3)
+    assert [each["id"] for each in drawn] == [1, 1, 1]
+    assert drawn[0]["logprob"] == pytest.approx(log_softmax(np.array(LOGITS))[1], abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("top_k", "top_p", "ids"),
+    [(0, 1, [1, 3, 4, 0, 2]), (3, 1, [1, 3, 4]), (1, 1, [1]), (0, 0.5, [1, 3]), (0, 0.1, [1]), (4, 0.9, [1, 3, 4])],
+)
+def test_kept_tokens_follow_their_definition(top_k, top_p, ids, mirror):
+    kept = mirror.ask("kept", logits=LOGITS, temperature=1, topK=top_k, topP=top_p)
+    assert [each for each, _ in kept] == ids
+
+
+def test_temperature_divides_the_logits(mirror):
+    kept = mirror.ask("kept", logits=LOGITS, temperature=2, topK=0, topP=1)
+    wanted = np.exp(log_softmax(np.array(LOGITS) / 2))
+    assert [p for _, p in kept] == pytest.approx([wanted[each] for each, _ in kept], abs=1e-12)
+
+
+def test_same_seed_draws_the_same_and_frequencies_match(mirror):
+    ask = {"logits": LOGITS, "sampling": {"temperature": 1, "topK": 3}, "count": 4000}
+    one, again, other = (mirror.ask("samples", seed=seed, **ask) for seed in (1, 1, 2))
+    assert one == again != other
+    counts = np.bincount([each["id"] for each in one], minlength=5) / 4000
+    wanted = np.exp(log_softmax(np.array(LOGITS)))
+    wanted[[0, 2]] = 0
+    np.testing.assert_allclose(counts, wanted / wanted.sum(), atol=SAMPLER_FREQUENCY)
+    assert one[0]["logprob"] == pytest.approx(log_softmax(np.array(LOGITS))[one[0]["id"]], abs=1e-12)
+
+
+def test_one_token_vocabulary_and_huge_logits(mirror):
+    assert mirror.ask("samples", logits=[7.0], sampling={"temperature": 1}, seed=0, count=1) == [
+        {"id": 0, "logprob": 0}
+    ]
+    drawn = mirror.ask("samples", logits=[3e38, -3e38, 0], sampling={"temperature": 0.01}, seed=0, count=1)
+    assert drawn == [{"id": 0, "logprob": 0}]
+
+
+def test_every_f16_number_widens_exactly(mirror):
+    bits = np.arange(65536, dtype=np.uint16)
+    wanted = bits.view(np.float16).astype(np.float64)
+    ours = np.array([float(text) for text in mirror.ask("halves", bits=bits.tolist())])
+    np.testing.assert_array_equal(ours, wanted)
+
+
+@pytest.mark.parametrize("dtype", ["F32", "F16", "BF16"])
+def test_vector_widens_to_f32(dtype, mirror):
+    values = np.array([1.0, -0.5, 3.140625, 65504.0], np.float32)
+    stored = {
+        "F32": values,
+        "F16": values.astype(np.float16),
+        "BF16": (values.view(np.uint32) >> 16).astype(np.uint16),
+    }[dtype]
+    wanted = (stored.astype(np.uint32) << 16).view(np.float32) if dtype == "BF16" else stored.astype(np.float32)
+    assert mirror.ask("widen", dtype=dtype, bytes=list(stored.tobytes())) == wanted.tolist()
