@@ -12,9 +12,9 @@ from collections.abc import MutableMapping
 from typing import NoReturn
 
 from server import __version__
-from server.commands import CommandError, bench, doctor, models, parity, pull, serve, trace
+from server.commands import CommandError, bench, doctor, models, parity, pull, serve, trace, train_tiny
 
-COMMANDS = (serve, models, doctor, pull, trace, parity, bench)
+COMMANDS = (serve, models, doctor, pull, trace, parity, bench, train_tiny)
 
 # Errors whose message is written for people, by the module that defines them; looked up only if that module was loaded.
 EXPECTED = {

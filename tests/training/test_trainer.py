@@ -92,6 +92,7 @@ def test_muon_step_has_singular_values_near_one():
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)  # two minutes on a free core, and there may be none
 def test_smoke_run_passes_the_induction_gate(tmp_path):
     accuracy, induction = smoke(tmp_path, str)
     assert accuracy >= 0.95 and induction >= 0.7

@@ -103,6 +103,7 @@ def _samples(card: dict) -> str:
 
 def _making(card: dict) -> str:
     recipe = card["recipe"]
+    mixed = " and ".join(str(mix["steps"]) for mix in recipe["mixes"])
     texts = [
         f"| {text['name']} | {text['sha256']} | {text['held_out']} parts held out |" for text in card["texts"]
     ] or ["| none | | the grammar alone |"]
@@ -112,7 +113,7 @@ def _making(card: dict) -> str:
             f"`python -m weights.training train`, seed {recipe['seed']}, commit {card['commit'][:12]}, torch "
             f"{card['torch']}, {card['training_minutes']:.0f} minutes on two shared CPU cores in float32. Stage one: "
             f"{recipe['repeats']['steps']} steps of repeated random tokens, vocabulary doubling from "
-            f"{recipe['repeats']['first']}, attention alone. Stage two: {recipe['mix']['steps']} steps of natural "
+            f"{recipe['repeats']['first']}, attention alone. Stage two: {mixed} steps of natural "
             "text, the grammar in `weights/training/grammar`, and repeats. Muon for matrices, AdamW for the rest.",
             "",
             "| text | SHA-256 | |",

@@ -9,6 +9,7 @@ import argparse
 import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 OUT = Path(__file__).resolve().parent.parent / "tiny"
@@ -16,31 +17,43 @@ OUT = Path(__file__).resolve().parent.parent / "tiny"
 
 def main(argv: list[str] | None = None) -> int:
     """Run one sub-command; the exit status."""
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # torch's threads otherwise spin while other programs work
-    args = parser().parse_args(argv)
+    top = argparse.ArgumentParser(prog="python -m weights.training", description="Train the embedded model.")
+    describe(top, perform)
+    args = top.parse_args(argv)
     return args.run(args)
 
 
-def parser() -> argparse.ArgumentParser:
-    """The options."""
-    top = argparse.ArgumentParser(prog="playground train-tiny", description="Train the embedded model.")
+def describe(top: argparse.ArgumentParser, run: Callable[[argparse.Namespace], int]) -> None:
+    """Add the sub-commands to a parser; each sets `run`, which is to call `perform`."""
     commands = top.add_subparsers(metavar="COMMAND", required=True)
     train = commands.add_parser("train", help="train, export, evaluate, write the card")
     train.add_argument("--out", type=Path, default=OUT, help="the checkpoint folder to write")
     train.add_argument("--work", type=Path, default=Path("train-tiny"), help="where checkpoints of the run lie")
     train.add_argument("--threads", type=int, default=0, help="torch threads (default: all cores)")
-    train.set_defaults(run=_train)
+    train.set_defaults(run=run, task=_train)
     evaluate = commands.add_parser("evaluate", help="measure a checkpoint folder")
     evaluate.add_argument("folder", type=Path)
-    evaluate.set_defaults(run=_evaluate)
+    evaluate.set_defaults(run=run, task=_evaluate)
     smoke = commands.add_parser("smoke", help="train the induction circuit at a small size")
     smoke.add_argument("--out", type=Path, default=Path("train-tiny-smoke"), help="the folder to write")
-    smoke.set_defaults(run=_smoke)
+    smoke.set_defaults(run=run, task=_smoke)
     for command in (train, evaluate):
         command.add_argument(
             "--text", type=Path, action="append", default=[], help="a text file; stories end with <|endoftext|>"
         )
-    return top
+
+
+def perform(args: argparse.Namespace) -> int:
+    """Run the task; a mistake becomes one sentence and status 2."""
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # torch's threads otherwise spin while other programs work
+    try:
+        return args.task(args)
+    except KeyboardInterrupt:
+        _say("stopped; the same command goes on from the last checkpoint.")
+        return 130
+    except (OSError, ValueError) as error:  # a text that is not there or no UTF-8, a folder that is no checkpoint
+        _say(f"train-tiny: {error}")
+        return 2
 
 
 def _train(args: argparse.Namespace) -> int:

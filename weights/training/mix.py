@@ -7,7 +7,7 @@ The second term makes the logit lens legible: layers speak the language of the u
 It is deep supervision (Lee et al. 2015) with no parameters of its own; the model card says that it was used.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 
 import torch
@@ -15,7 +15,8 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from weights.training import rows
-from weights.training.grammar import document
+from weights.training.grammar import SHARES, document
+from weights.training.grammar.words import PREDICATES
 from weights.training.network import Network
 from weights.training.optimise import next_token_loss
 
@@ -36,9 +37,16 @@ class Batch:
 
 @dataclass(frozen=True)
 class Mix:
-    """The recipe. Tokens of one step: (grammar_rows + repeat_rows) * short_T + natural_rows * long_T."""
+    """The recipe. Tokens of one step: (grammar_rows + repeat_rows) * short_T + natural_rows * long_T.
 
+    shares: of the kinds of grammar texts. verb_weight: how much the verb after a pronoun, which alone tells whether the
+    antecedent was found, counts among the targets.
+    """
+
+    name: str = "mix"
     steps: int = 1_500
+    shares: dict[str, float] = field(default_factory=lambda: dict(SHARES))
+    verb_weight: float = 1.0
     grammar_rows: int = 8
     repeat_rows: int = 3
     short_T: int = 128
@@ -57,12 +65,15 @@ class MixSource:
 
     def __init__(self, recipe: Mix, tokenizer: Tokenizer, V: int, L: int, natural: rows.NaturalRows | None):
         self.recipe, self.tokenizer, self.V, self.L, self.natural = recipe, tokenizer, V, L, natural
+        self.weight = torch.ones(V)
+        verbs = [f" {verb}" for own in PREDICATES.values() for verb in own]
+        self.weight[[ids.ids[0] for ids in tokenizer.encode_batch(verbs)]] = recipe.verb_weight
 
     def batch(self, r: Random) -> Batch:
         """The batch of one step."""
         recipe, T = self.recipe, self.recipe.short_T
         grammar = rows.packed(lambda n: self._documents(r, n), recipe.grammar_rows, T)
-        counted = [torch.ones(recipe.grammar_rows, T)]
+        counted = [self.weight[grammar[:, 1:]]]
         repeats = torch.full((recipe.repeat_rows, T + 1), rows.END_ID)
         for row in repeats:
             ids, block = rows.repeated(r, T, self.V, recipe.shortest, recipe.longest)
@@ -78,7 +89,7 @@ class MixSource:
         return self.L - 1 if r.random() < 0.5 else r.randrange(1, self.L)
 
     def _documents(self, r: Random, count: int) -> list[list[int]]:
-        return [ids.ids for ids in self.tokenizer.encode_batch([document(r) for _ in range(count)])]
+        return [ids.ids for ids in self.tokenizer.encode_batch([document(r, self.recipe.shares) for _ in range(count)])]
 
 
 def loss(network: Network, batch: Batch, ids: Tensor, counted: Tensor) -> tuple[Tensor, Tensor]:

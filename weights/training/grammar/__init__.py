@@ -10,9 +10,10 @@ from weights.training.grammar.recall import gift_text, recall_text
 from weights.training.grammar.stories import story_text
 from weights.training.grammar.tables import table_text
 
-SHARES = {pronoun_text: 0.45, gift_text: 0.20, table_text: 0.16, recall_text: 0.10, story_text: 0.09}
+KINDS = {"pronouns": pronoun_text, "gifts": gift_text, "tables": table_text, "recall": recall_text, "story": story_text}
+SHARES = {"pronouns": 0.45, "gifts": 0.20, "tables": 0.16, "recall": 0.10, "story": 0.09}
 
 
-def document(r: Random) -> str:
-    """One text of a kind drawn by SHARES."""
-    return r.choices(list(SHARES), list(SHARES.values()))[0](r)
+def document(r: Random, shares: dict[str, float] = SHARES) -> str:
+    """One text of a kind drawn by its share."""
+    return KINDS[r.choices(list(shares), list(shares.values()))[0]](r)
