@@ -29,7 +29,7 @@ TOKENIZE_LONG_PROMPT_MS = 2000
 """Cutting 18,000 characters, or one word of 5,000 letters, into tokens: about 100 ms on a slow core. The bound leaves
 room for a machine that runs other tests at the same time, and still fails a merge whose time grows with the square."""
 
-# Rotation tables, hosts against each other: the same double-precision angle, whose cosine two libraries may round apart.
+# Rotation tables, hosts against each other: the same double-precision angle; two libraries may round its cosine apart.
 ROPE_TABLE_MIRROR = 1.2e-7
 # Frequencies against transformers, which computes them in f32: one rounding of numbers up to 1.
 ROPE_TABLE_ABSOLUTE = 6e-8
@@ -59,8 +59,8 @@ EXPORTED_LOGITS = 1e-4
 # more, so a weight near 1 is off by this share of |lse| (nothing at the usual |lse| of 10, 6% at scores of 1e5).
 KERNEL_SCORE_ROUNDING = 5e-7
 
-# Whole small models on the kernels (float32) against float64, three layers, weights of size 0.25 (sharp patterns: scores
-# of size 100, of which float32 keeps 6e-6): 6e-6 measured for patterns, 2e-5 for log-probabilities.
+# Whole small models on the kernels (float32) against float64, three layers, weights of size 0.25 (sharp patterns:
+# scores of size 100, of which float32 keeps 6e-6): 6e-6 measured for patterns, 2e-5 for log-probabilities.
 HOST_PATTERN = 5e-5
 HOST_LOGPROB = 1e-4
 # Residual streams, relative to their largest value: 2e-6 measured.

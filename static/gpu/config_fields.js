@@ -20,12 +20,18 @@ export class UnsupportedConfig extends Error {
   }
 }
 
-/** The field's value, undefined where the object has no such key of its own. @param {Raw} raw @param {string} field */
+/**
+ * The field's value, undefined where the object has no such key of its own.
+ * @param {Raw} raw @param {string} field
+ */
 export function get(raw, field) {
   return Object.hasOwn(raw, field) ? raw[field] : undefined;
 }
 
-/** Whether a JSON value is a whole number (never a boolean). @param {unknown} value @returns {value is number} */
+/**
+ * Whether a JSON value is a whole number (never a boolean).
+ * @param {unknown} value @returns {value is number}
+ */
 export function isWhole(value) {
   return typeof value === "number" && Number.isInteger(value);
 }

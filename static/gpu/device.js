@@ -68,7 +68,8 @@ export async function requestDevice() {
   if (!gpu) throw new NoWebGPU("absent", "This browser has no WebGPU: use a current Chrome, Edge, Firefox or Safari.");
   const adapter = await gpu.requestAdapter({ powerPreference: "high-performance" }).catch(() => null);
   if (!adapter) {
-    throw new NoWebGPU("no-adapter", "The browser found no graphics adapter it trusts: update the driver, or turn on hardware acceleration.");
+    const advice = "update the driver, or turn on hardware acceleration";
+    throw new NoWebGPU("no-adapter", `The browser found no graphics adapter it trusts: ${advice}.`);
   }
   const { words, software } = describe(adapter.info);
   const limits = /** @type {Record<string, number>} */ (/** @type {unknown} */ (adapter.limits));
@@ -78,7 +79,8 @@ export async function requestDevice() {
     }
   }
   const device = await adapter.requestDevice({ requiredLimits: DEFAULT_LIMITS }).catch((/** @type {unknown} */ error) => {
-    throw new NoWebGPU("no-adapter", `${words} would not open (${/** @type {Error} */ (error).message}): close other programs that use it.`);
+    const why = /** @type {Error} */ (error).message;
+    throw new NoWebGPU("no-adapter", `${words} would not open (${why}): close other programs that use it.`);
   });
   const { vendor, architecture, device: name, description } = adapter.info;
   const lost = device.lost.then(

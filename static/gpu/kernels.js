@@ -31,7 +31,10 @@ export class KernelError extends Error {
 
 /** The kernels on one device. Make one with `Kernels.load`. */
 export class Kernels {
-  /** @param {Device} device @param {Record<string, Entry>} manifest @param {(file: string) => Promise<string>} text */
+  /**
+   * @param {Device} device
+   * @param {Record<string, Entry>} manifest @param {(file: string) => Promise<string>} text
+   */
   constructor(device, manifest, text) {
     this.device = device;
     this.gpu = device.gpu;
@@ -60,7 +63,10 @@ export class Kernels {
     return new Kernels(device, kernels, text);
   }
 
-  /** Make a zeroed storage buffer, its size rounded up to 16. @param {number} sizeBytes @param {string} label */
+  /**
+   * Make a zeroed storage buffer, its size rounded up to 16.
+   * @param {number} sizeBytes @param {string} label
+   */
   buffer(sizeBytes, label) {
     const usage = 0x80 | 0x4 | 0x8; // STORAGE | COPY_SRC | COPY_DST (GPUBufferUsage is not there in Node)
     return this.gpu.createBuffer({ label, size: padded(sizeBytes), usage });

@@ -28,7 +28,10 @@ export class WeightsMismatch extends Error {
   }
 }
 
-/** Every tensor name with its shape, in the order of the forward pass. @param {Config} c @returns {Map<string, number[]>} */
+/**
+ * Every tensor name with its shape, in the order of the forward pass.
+ * @param {Config} c @returns {Map<string, number[]>}
+ */
 export function tensorShapes(c) {
   const shapes = new Map([[EMBED, [c.V, c.D]]]);
   for (let layer = 0; layer < c.L; layer++) {

@@ -98,10 +98,14 @@ function emptyLens(rows) {
   return { ids, logprobs, entropy, lse, targetLogprob, targetRank: new Int32Array(rows) };
 }
 
-/** How many tokens come before the target, equal logits by lower id; -1 without a target. @param {Float32Array} all @param {number | null} target */
+/**
+ * How many tokens come before the target, equal logits by lower id; -1 without a target.
+ * @param {Float32Array} all @param {number | null} target
+ */
 function rankOf(all, target) {
   if (target === null) return -1;
-  return all.reduce((before, logit, id) => before + (logit > all[target] || (logit === all[target] && id < target) ? 1 : 0), 0);
+  const mine = all[target];
+  return all.reduce((before, logit, id) => before + Number(logit > mine || (logit === mine && id < target)), 0);
 }
 
 /**

@@ -56,7 +56,10 @@ export class Builder {
     this.step.copies.push(copy);
   }
 
-  /** Append dispatches that together do about `flops` operations. @param {Dispatch | Dispatch[]} dispatches @param {number} flops */
+  /**
+   * Append dispatches that together do about `flops` operations.
+   * @param {Dispatch | Dispatch[]} dispatches @param {number} flops
+   */
   emit(dispatches, flops) {
     if (this.step.dispatches.length && this.step.flops + flops > this.submitFlops) {
       this.steps.push({ copies: [], dispatches: [], flops: 0 });
@@ -70,7 +73,10 @@ export class Builder {
     return /** @type {Placed} */ (this.placed.get(tensor));
   }
 
-  /** RMSNorm of `rows` rows. @param {string} x @param {string} weight @param {string} out @param {number} rows @param {number} width */
+  /**
+   * RMSNorm of `rows` rows.
+   * @param {string} x @param {string} weight @param {string} out @param {number} rows @param {number} width
+   */
   norm(x, weight, out, rows, width) {
     this.emit(ops.rmsnorm({ x, weight, out, rows, width, eps: this.config.eps }), 4 * rows * width);
     return out;
@@ -98,7 +104,10 @@ export class Builder {
     return this.config.tied ? EMBED : HEAD;
   }
 
-  /** Final norm and unembedding of `rows` rows of residual stream: logits [rows,V]. @param {string} x @param {number} rows */
+  /**
+   * Final norm and unembedding of `rows` rows of residual stream: logits [rows,V].
+   * @param {string} x @param {number} rows
+   */
   logits(x, rows) {
     const { D, V } = this.config;
     const normed = this.norm(x, NORM, this.buffer("final_norm", rows * D), rows, D);
@@ -108,7 +117,11 @@ export class Builder {
 
 /** One forward of T tokens at `offset`, with caches of `capacity` rows. */
 export class Forward extends Builder {
-  /** @param {Config} config @param {Layout} placed @param {number} T @param {number} offset @param {number} capacity @param {Set<string>} keep */
+  /**
+   * @param {Config} config
+   * @param {Layout} placed @param {number} T @param {number} offset @param {number} capacity
+   * @param {Set<string>} keep
+   */
   constructor(config, placed, T, offset, capacity, keep) {
     super(config, placed, T === 1 ? Infinity : SUBMIT_FLOPS);
     this.T = T;
@@ -117,7 +130,10 @@ export class Forward extends Builder {
     this.keep = keep;
   }
 
-  /** The binding for this forward's rows [T,width] of an intermediate, kept or scratch. @param {string} name @param {number} layer @param {number} width */
+  /**
+   * The binding for this forward's rows [T,width] of an intermediate, kept or scratch.
+   * @param {string} name @param {number} layer @param {number} width
+   */
   rows(name, layer, width) {
     if (!this.keep.has(name)) return this.buffer(name, this.T * width);
     const buffer = this.buffer(`${name}.${layer}`, this.capacity * width);
@@ -156,7 +172,10 @@ export class Forward extends Builder {
     this.emit(ops.add({ a: mid, b: mlpOut, out: this.rows("resid", layer + 1, D), count: T * D }), T * D);
   }
 
-  /** Normed residual stream to z: projections, QK-norm, rotation, caches, attention. @param {number} layer @param {string} x */
+  /**
+   * Normed residual stream to z: projections, QK-norm, rotation, caches, attention.
+   * @param {number} layer @param {string} x
+   */
   attention(layer, x) {
     const { T } = this;
     const { N, K, H, qk_norm } = this.config;
@@ -176,7 +195,10 @@ export class Forward extends Builder {
     return this.attend(layer, rotated, kCache, vCache);
   }
 
-  /** RoPE with this forward's tables; layers without RoPE copy. @param {number} layer @param {string} x @param {string} out @param {number} heads @param {number} out_row0 */
+  /**
+   * RoPE with this forward's tables; layers without RoPE copy.
+   * @param {number} layer @param {string} x @param {string} out @param {number} heads @param {number} out_row0
+   */
   rotate(layer, x, out, heads, out_row0) {
     const { T } = this;
     const { H, rotates } = this.config;
@@ -186,7 +208,10 @@ export class Forward extends Builder {
     this.emit(ops.rope({ x, cos, sin, out, T, heads, H, out_row0, rotate: rotates[layer] }), 6 * half * heads);
   }
 
-  /** FlashAttention of T queries over the offset + T keys that exist by now. @param {number} layer @param {string} q @param {string} k @param {string} v */
+  /**
+   * FlashAttention of T queries over the offset + T keys that exist by now.
+   * @param {number} layer @param {string} q @param {string} k @param {string} v
+   */
   attend(layer, q, k, v) {
     const { T, offset, capacity } = this;
     const { N, K, H, windows, scale } = this.config;
@@ -245,7 +270,10 @@ export function prefill(config, placed, { T, capacity, keep, logits = false, chu
   return plans;
 }
 
-/** The buffers of several plans that run one after the other: each name with its largest size in bytes. @param {Builder[]} plans */
+/**
+ * The buffers of several plans that run one after the other: each name with its largest size in bytes.
+ * @param {Builder[]} plans
+ */
 export function mergeBuffers(plans) {
   /** @type {Map<string, number>} */
   const merged = new Map();

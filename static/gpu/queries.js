@@ -93,7 +93,10 @@ export function countRows(sources) {
   return sources.reduce((sum, [, , rows]) => sum + rows, 0);
 }
 
-/** How many rows one lens or logits query should take, so that its product with the vocabulary stays short. @param {Config} config */
+/**
+ * How many rows one lens or logits query should take, so that its product with the vocabulary stays short.
+ * @param {Config} config
+ */
 export function rowsPerQuery({ D, V }) {
   return Math.max(1, Math.min(256, Math.floor(QUERY_FLOPS / (2 * D * V))));
 }

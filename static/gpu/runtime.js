@@ -92,7 +92,10 @@ export class Model {
     }
   }
 
-  /** Copy one tensor into its pieces: matrices as they are, vectors as f32. @param {string} name @param {Tensor} tensor */
+  /**
+   * Copy one tensor into its pieces: matrices as they are, vectors as f32.
+   * @param {string} name @param {Tensor} tensor
+   */
   upload(name, tensor) {
     const { shape, fmt, pieces } = /** @type {import("./layout.js").Placed} */ (this.placed.get(name));
     const bytes = shape.length === 1 ? widen(tensor) : tensor.bytes;
@@ -155,7 +158,10 @@ export class Model {
     }
   }
 
-  /** Refuse a prompt that is empty, has unknown ids, or with `more` tokens passes the model's limit. @param {ArrayLike<number>} ids @param {number} more */
+  /**
+   * Refuse a prompt that is empty, has unknown ids, or with `more` tokens passes the model's limit.
+   * @param {ArrayLike<number>} ids @param {number} more
+   */
   check(ids, more = 0) {
     if (ids.length === 0) throw new RunError("prompt-empty", "The prompt has no tokens: type at least one character.");
     const { V, rope, max_tokens } = this.config;
@@ -170,7 +176,10 @@ export class Model {
     throw new RunError("prompt-too-long", `${what} are more than this model's limit of ${limit} tokens: shorten the prompt.`);
   }
 
-  /** Make the buffers of plans, after checking them against the device's limit. @param {Forward[]} plans @param {number} T */
+  /**
+   * Make the buffers of plans, after checking them against the device's limit.
+   * @param {Forward[]} plans @param {number} T
+   */
   async allocate(plans, T) {
     const sizes = mergeBuffers(plans);
     const most = DEFAULT_LIMITS.maxStorageBufferBindingSize;
@@ -179,7 +188,8 @@ export class Model {
       const fits = Math.floor((T * most) / size);
       throw new RunError(
         "prompt-too-long",
-        `${T} tokens need a buffer of ${size} bytes (${name}) and this device binds ${most} at most: shorten the prompt to ${fits} tokens.`,
+        `${T} tokens need a buffer of ${size} bytes (${name}) and this device binds ${most} at most: ` +
+          `shorten the prompt to ${fits} tokens.`,
       );
     }
     return withinMemory(this.device, () => new Buffers(this.kernels, sizes), `${T} tokens`);
@@ -205,7 +215,8 @@ export class Model {
 
   /**
    * Submit a plan's steps, at most two ahead of the device; `onDone` gets the work of each step that has run.
-   * @param {import("./plan.js").Builder} plan @param {Lookup} buffers @param {AbortSignal} [signal] @param {(flops: number) => void} [onDone]
+   * @param {import("./plan.js").Builder} plan @param {Lookup} buffers @param {AbortSignal} [signal]
+   * @param {(flops: number) => void} [onDone]
    */
   async runSteps(plan, buffers, signal, onDone) {
     const every = { get: (/** @type {string} */ name) => buffers.get(name) ?? this.weights.get(name) };

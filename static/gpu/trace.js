@@ -32,7 +32,10 @@ export class Trace {
     this.shape = { L, N, K, T: ids.length, H, D, V };
   }
 
-  /** The weights of one head after softmax [T*T]. @param {number} layer @param {number} head @param {AbortSignal} [signal] */
+  /**
+   * The weights of one head after softmax [T*T].
+   * @param {number} layer @param {number} head @param {AbortSignal} [signal]
+   */
   async pattern(layer, head, signal) {
     const { T } = this.shape;
     return this.window({ layer, head0: head, heads: 1, row0: 0, rows: T, col0: 0, cols: T, outRows: T, outCols: T }, signal);
@@ -96,7 +99,10 @@ export class Trace {
     return { ids, logprobs };
   }
 
-  /** Rank of a token through depth at one position [L+1]; 0 = most likely. @param {number} position @param {number} target @param {AbortSignal} [signal] */
+  /**
+   * Rank of a token through depth at one position [L+1]; 0 = most likely.
+   * @param {number} position @param {number} target @param {AbortSignal} [signal]
+   */
   async ranks(position, target, signal) {
     this.within("position", position, 1, this.shape.T);
     const sources = Array.from({ length: this.shape.L + 1 }, (_, layer) => /** @type {Source} */ ([layer, position, 1]));
@@ -123,11 +129,15 @@ export class Trace {
     if (name === "pattern") {
       return this.window({ layer, head0: 0, heads: N, row0: 0, rows: T, col0: 0, cols: T, outRows: T, outCols: T }, signal);
     }
-    if (name === "resid_pre" || name === "resid_post") return this.kept(`resid.${layer + (name === "resid_post" ? 1 : 0)}`, T * D);
+    if (name === "resid_pre") return this.kept(`resid.${layer}`, T * D);
+    if (name === "resid_post") return this.kept(`resid.${layer + 1}`, T * D);
     return this.kept(`${name}.${layer}`, this.count(name));
   }
 
-  /** Numbers in a per-layer intermediate that lies in a buffer of its own, 0 for other names. @param {string} name */
+  /**
+   * Numbers in a per-layer intermediate that lies in a buffer of its own, 0 for other names.
+   * @param {string} name
+   */
   count(name) {
     const { N, K, T, H, D } = this.shape;
     if (name === "lse") return N * T;
@@ -161,7 +171,10 @@ export class Trace {
     throw new BadQuery(`${what} ${start} + ${count} is outside this trace: allowed are 0 to ${end - 1}.`);
   }
 
-  /** `final_norm` or `logits` after the last layer. @param {string} name @param {number} row0 @param {number} rows @param {AbortSignal} [signal] */
+  /**
+   * `final_norm` or `logits` after the last layer.
+   * @param {string} name @param {number} row0 @param {number} rows @param {AbortSignal} [signal]
+   */
   async outputRows(name, row0, rows, signal) {
     const { L, D, V } = this.shape;
     const width = name === "final_norm" ? D : V;
@@ -178,7 +191,8 @@ export class Trace {
 
   /**
    * Run a query on buffers of its own and read the wanted ones back (4-byte words each).
-   * @param {import("./plan.js").Builder} plan @param {[string, number][]} wanted @param {Record<string, Uint32Array<ArrayBuffer>>} given
+   * @param {import("./plan.js").Builder} plan @param {[string, number][]} wanted
+   * @param {Record<string, Uint32Array<ArrayBuffer>>} given
    * @param {AbortSignal} [signal]
    */
   async ask(plan, wanted, given, signal) {

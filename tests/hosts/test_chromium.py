@@ -40,7 +40,11 @@ EVERYTHING = """async ([ids, maxTokens]) => {
   const trace = await model.run(ids);
   const { L, T } = trace.shape;
   const layers = [...Array(L).keys()];
-  const each = async (name) => { const all = []; for (const l of layers) all.push([...await trace.read(name, l)]); return all; };
+  const each = async (name) => {
+    const all = [];
+    for (const l of layers) all.push([...await trace.read(name, l)]);
+    return all;
+  };
   const lens = await trace.lens();
   const rows = await trace.lensRows({ layer: L, row0: 1, rows: T - 1, target: 17 });
   const answer = {

@@ -61,6 +61,17 @@ def test_prefill_in_chunks_equals_the_whole(name, T, load):
     chunked.destroy()
 
 
+def test_one_token_prompt_equals_the_first_row(model):
+    one, many = model.run(LONG[:1], record=True), model.run(LONG[:9], record=True)
+    for layer in range(one.shape["L"]):
+        assert np.abs(one.read("pattern", layer) - 1).max() < PATTERN_ROW_SUM
+        for each in ("q", "k", "v", "z", "resid_post"):
+            assert worst(one.read(each, layer)[:1], many.read(each, layer)[:1]) < HOST_CHUNK_RELATIVE, (each, layer)
+    np.testing.assert_allclose(one.logits(0), many.logits(0), atol=HOST_LENS_LOGPROB)
+    one.destroy()
+    many.destroy()
+
+
 ZOOMS = [
     (0, 200, 0, 200, 200, 200),
     (0, 200, 0, 200, 40, 40),
