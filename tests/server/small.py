@@ -34,7 +34,7 @@ CONFIG = {
 
 
 def write_model(folder: Path, **changes: object) -> Path:
-    """A llama with random weights; `changes` go into config.json."""
+    """A llama with random weights; `changes` go into config.json, and model_type qwen3 brings its QK-norm weights."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text(json.dumps({**CONFIG, **changes}))
     rng = np.random.default_rng(7)
@@ -46,6 +46,8 @@ def write_model(folder: Path, **changes: object) -> Path:
         shapes |= {at + f"self_attn.{name}_proj.weight": (K * H, D) for name in "kv"}
         shapes |= {at + f"mlp.{name}_proj.weight": (F, D) for name in ("gate", "up")}
         shapes |= {at + "mlp.down_proj.weight": (D, F)}
+        if changes.get("model_type") == "qwen3":
+            shapes |= {at + f"self_attn.{name}_norm.weight": (H,) for name in "qk"}
     weights = {name: rng.normal(0, 0.4, shape).astype(np.float32) for name, shape in shapes.items()}
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     return folder

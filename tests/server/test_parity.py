@@ -1,13 +1,13 @@
 """playground parity: passes on right kernels, and each kind of wrong number is seen where it arose."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from server import cli, parity
 from server.commands import parity as command
+from tests.server.small import write_model
 
 pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("own_cache")]
 
@@ -30,22 +30,15 @@ def test_parity_report_for_people_ends_in_a_count(capsys: pytest.CaptureFixture[
 
 
 @pytest.fixture(scope="module")
-def both(cache: Path):
-    """What the kernels say about a prompt, and the oracle to ask."""
+def both(tmp_path_factory: pytest.TempPathFactory):
+    """What the kernels say about a prompt, and the oracle to ask; a model with QK-norm has every tensor."""
     from server.oracle_run import Oracle
     from server.webgpu_run import Kernels
 
+    folder = write_model(tmp_path_factory.mktemp("qwen3"), model_type="qwen3", architectures=["Qwen3ForCausalLM"])
     ids = list(range(1, 18))
-    kernels = Kernels(cache / "models" / "small")
-    return (
-        kernels.trace(ids, [name for name in kernels.names if name != "token_ids"]),
-        Oracle(kernels_folder(cache)),
-        ids,
-    )
-
-
-def kernels_folder(cache: Path) -> Path:
-    return cache / "models" / "small"
+    kernels = Kernels(folder)
+    return kernels.trace(ids, [name for name in kernels.names if name != "token_ids"]), Oracle(folder), ids
 
 
 def failures(found: dict, oracle, ids: list[int]) -> set[str]:
