@@ -247,6 +247,8 @@ def main(argv):
     tests = argparse.ArgumentParser(prog="play.py test", description="Set up what the tests need and run them.")
     tests.add_argument("--quick", action="store_true", help="leave the long ones out")
     os.environ.setdefault("PYTHONUTF8", "1")
+    # torch's threads otherwise spin while they wait for each other: on busy cores that made it eight times slower.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         if argv[:1] == ["test"]:
             return test(*tests.parse_known_args(argv[1:]))
