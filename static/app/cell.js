@@ -5,6 +5,7 @@ import { byId, h } from "./dom.js";
 import { depthWords } from "./lens.js";
 import { rankPlot, rankStory } from "./rank_plot.js";
 import { barRows } from "./row_bars.js";
+import { sentence } from "./session.js";
 import { chosenDepth, followed, glyphOf, position, store } from "./state.js";
 
 /** Fills the panel beside the lens. */
@@ -66,7 +67,13 @@ function targetField() {
   const note = h("p", { class: "small dim", id: "target-note" });
   const automatic = h("button", { type: "button", class: "quiet", text: "First choice", title: "Follow the model's own first choice", onclick: () => store.set({ target: null }) });
   const take = () => {
-    const ids = store.state.tokens?.encode(field.value) ?? [];
+    /** @type {number[]} */
+    let ids = [];
+    try {
+      ids = store.state.tokens?.encode(field.value) ?? [];
+    } catch (error) {
+      return void (note.textContent = sentence(error));
+    }
     if (ids.length === 0) return void (note.textContent = "Type the token's text; a space before a word belongs to it.");
     note.textContent = ids.length > 1 ? `That is ${ids.length} tokens; following the first, ${glyphOf(ids[0])}.` : "";
     store.set({ target: ids[0] });

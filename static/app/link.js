@@ -57,6 +57,7 @@ export function mountLink(open) {
   let timer;
   let written = location.hash;
   const write = () => {
+    if (location.hash !== written) return; // a link was opened this moment: it wins over what was about to be written
     const address = addressOfView();
     written = new URL(address).hash;
     if (address !== location.href) history.replaceState(null, "", address);
@@ -66,6 +67,8 @@ export function mountLink(open) {
     timer = setTimeout(write, QUIET_MS);
   });
   window.addEventListener("hashchange", () => {
-    if (location.hash !== written) open(viewOfAddress());
+    if (location.hash === written) return;
+    written = location.hash;
+    open(viewOfAddress());
   });
 }

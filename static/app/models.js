@@ -1,6 +1,7 @@
 // Bringing a model into this page: its small files, its tokenizer, its weights.
 // @ts-ignore the package carries no types for its bundle
 import { Tokenizer } from "/vendor/tokenizers.mjs";
+import { IdTokens } from "../lib/id_tokens.js";
 import { Tokens } from "../lib/tokens.js";
 import { openSafetensors } from "../lib/safetensors.js";
 import { ask } from "./api.js";
@@ -25,12 +26,13 @@ async function readJson(entry, name) {
 }
 
 /**
- * The tokenizer, which is there long before the weights are.
+ * The tokenizer, which is there long before the weights are; a model without one takes its ids as they are.
  * @param {ModelEntry} entry
+ * @returns {Promise<Tokens | IdTokens>}
  */
 export async function loadTokens(entry) {
   const tokenizer = await readJson(entry, "tokenizer.json");
-  return tokenizer === null ? null : Tokens.from(Tokenizer, tokenizer);
+  return tokenizer === null ? new IdTokens(entry.shape.V) : Tokens.from(Tokenizer, tokenizer);
 }
 
 /** @param {ModelEntry} entry */

@@ -30,7 +30,7 @@ export function exposePlayground(ready) {
   const loaded = async () => {
     await ready;
     const { engine, tokens, entry } = store.state;
-    if (!engine || !entry) throw new Error("No model is loaded; see playground.load(id).");
+    if (!engine || !entry || !tokens) throw new Error("No model is loaded; see playground.load(id).");
     return { engine, tokens, entry };
   };
   const playground = {
@@ -44,14 +44,12 @@ export function exposePlayground(ready) {
     /** @param {string | {ids: number[]}} prompt */
     async trace(prompt) {
       const { engine, tokens, entry } = await loaded();
-      if (typeof prompt === "string" && !tokens) throw new Error("This model has no tokenizer; give {ids: [...]} instead of text.");
       /** @type {number[]} */
       const ids = typeof prompt === "string" ? tokens.encode(prompt) : Array.from(prompt?.ids ?? []);
       if (ids.length === 0) throw new RangeError("The prompt has no tokens; give some text or {ids: [...]}.");
       if (ids.length > entry.max_tokens) throw new RangeError(`The prompt has ${ids.length} tokens; ${entry.name} takes at most ${entry.max_tokens}.`);
       for (const id of ids) if (!Number.isInteger(id) || id < 0 || id >= entry.shape.V) throw new RangeError(`Token id ${id} is not one of this model's; they are 0 to ${entry.shape.V - 1}.`);
-      const pieces = tokens ? tokens.pieces(ids) : ids.map((id) => ({ id, text: "", bytes: new Uint8Array(), glyph: String(id), partial: false }));
-      return new PlaygroundTrace(await engine.run(ids), pieces);
+      return new PlaygroundTrace(await engine.run(ids), tokens.pieces(ids));
     },
     /** Words about who computes; null before that is known. */
     get adapter() {

@@ -1,4 +1,5 @@
 // The prompt: a box that grows, the example prompts, the count against the limit, what is being computed.
+import { IdTokens } from "../lib/id_tokens.js";
 import { EXAMPLE } from "../lib/permalink.js";
 import { count, plural } from "../lib/numbers.js";
 import { tokenChips } from "./chips.js";
@@ -41,6 +42,7 @@ export function mountPrompt() {
   });
   new ResizeObserver(() => grow(box)).observe(byId("prompt"));
   store.on(["typed", "entry", "tokens"], ({ typed, entry, tokens }) => {
+    examples.hidden = tokens instanceof IdTokens;
     counter.textContent = !entry ? "" : tokens ? `${count(typed.length)} of ${plural(entry.max_tokens, "token")}` : "reading the tokenizer";
   });
   store.on(["promptNote"], ({ promptNote }) => {

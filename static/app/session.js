@@ -1,4 +1,5 @@
 // From a chosen model and a typed prompt to a picture: loads, tokenises, runs; the newest wish always wins.
+import { IdTokens } from "../lib/id_tokens.js";
 import { EXAMPLE } from "../lib/permalink.js";
 import { count, plural } from "../lib/numbers.js";
 import { announce } from "./dom.js";
@@ -7,6 +8,7 @@ import { keptWeightBytes, loadTokens, weightBytes } from "./models.js";
 import { dismiss, notify, store } from "./state.js";
 
 const PAUSE_MS = 200;
+const EXAMPLE_IDS = "1, 2, 3, 1, 2, 3";
 
 /** @type {AbortController} */
 let loading = new AbortController();
@@ -63,6 +65,8 @@ async function loadInto(entry, mine) {
   const tokens = await loadTokens(entry);
   mine.signal.throwIfAborted();
   store.set({ tokens });
+  // The example is text; a model that takes ids opens on ids instead of on a complaint.
+  if (tokens instanceof IdTokens && store.state.prompt === EXAMPLE) store.set({ prompt: EXAMPLE_IDS });
   tokenise();
   const since = performance.now();
   const cancel = () => mine.abort();
@@ -104,17 +108,25 @@ export function setPrompt(prompt, { now = false } = {}) {
   else timer = setTimeout(() => void compute(), PAUSE_MS);
 }
 
+/** Cuts up what stands in the box; what is no prompt for this model is refused, and the picture stays. */
 function tokenise() {
   const { tokens, prompt, entry } = store.state;
   if (!tokens || !entry) return;
-  const typed = tokens.pieces(tokens.encode(prompt));
+  /** @type {import("./state.js").Piece[]} */
+  let typed;
+  try {
+    typed = tokens.pieces(tokens.encode(prompt));
+  } catch (error) {
+    store.set({ typed: [], promptError: sentence(error), promptNote: null });
+    return;
+  }
   const over = typed.length > entry.max_tokens;
   const promptError = over
     ? `This prompt has ${plural(typed.length, "token")}; ${entry.name} takes at most ${count(entry.max_tokens)}. Shorten it; the picture below is still the last one that fitted.`
     : null;
   const ids = (/** @type {import("./state.js").Piece[]} */ pieces) => pieces.map((piece) => piece.id).join();
   const stale = store.state.trace !== null && !over && (wanted === "" || ids(typed) !== ids(store.state.shown));
-  const lost = tokens.missing?.(prompt) ?? [];
+  const lost = tokens.missing(prompt);
   const promptNote = lost.length ? `This model has no tokens for ${lost.slice(0, 8).join(" ")}; they are left out.` : null;
   store.set({ typed, promptError, promptNote, stale });
 }

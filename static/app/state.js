@@ -61,7 +61,7 @@ import { Store } from "./store.js";
  * @property {ModelEntry[]} models
  * @property {string | null} defaultModel
  * @property {ModelEntry | null} entry the chosen model
- * @property {any} tokens its tokenizer (static/lib/tokens.js)
+ * @property {any} tokens its tokenizer (static/lib/tokens.js or id_tokens.js)
  * @property {Engine | null} engine
  * @property {string} deviceWords
  * @property {Piece[]} typed tokens of what stands in the prompt box now

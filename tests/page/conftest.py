@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Playwright, sync_playwright
+from playwright.sync_api import Browser, Page, Playwright, sync_playwright
 
-from tests.page.harness import SWIFTSHADER, Server, Watched, launch, running_server, watch
+from tests.page.harness import SWIFTSHADER, Server, Watched, launch, open_link, running_server, wait_picture, watch
 from tests.page.small import make_small_model
 
 WIDE = {"width": 1440, "height": 900}
@@ -48,6 +48,34 @@ def small_server(small_model: Path) -> Iterator[Server]:
 def large_server(smollm2: Path) -> Iterator[Server]:
     with running_server("smollm2-135m", _port()) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def _shared(browser: Browser, small_server: Server) -> Iterator[Watched]:
+    context = browser.new_context(viewport=WIDE, color_scheme="light", reduced_motion="reduce")
+    shared = watch(context)
+    shared.open(small_server.url)
+    yield shared
+    context.close()
+
+
+@pytest.fixture
+def shared(_shared: Watched, small_server: Server) -> Iterator[Watched]:
+    """A page on the small model that is opened once and brought back to its first view for each test."""
+    page = _shared.page
+    page.set_viewport_size(WIDE)
+    page.evaluate("document.querySelectorAll('dialog[open]').forEach((dialog) => dialog.close())")
+    open_link(page, "#p=")
+    open_link(page, "")
+    wait_picture(page)
+    _shared.problems.clear()
+    yield _shared
+    _shared.assert_clean(small_server.url)
+
+
+@pytest.fixture
+def page(shared: Watched) -> Page:
+    return shared.page
 
 
 @pytest.fixture

@@ -153,6 +153,16 @@ def wait_picture(page: Page, timeout_ms: int = SMALL_MS) -> None:
     )
 
 
+def open_link(page: Page, link: str) -> None:
+    """Open another link in a page that is open already, as pasting into the address bar does."""
+    script = """(hash) => new Promise((resolve) => {
+      if (location.hash.replace('#', '') === hash) return resolve();
+      addEventListener('hashchange', () => resolve(), { once: true });
+      location.hash = hash;
+    })"""
+    page.evaluate(script, link.removeprefix("#"))
+
+
 def wait_lens(page: Page, timeout_ms: int = SMALL_MS) -> None:
     """Until every visible cell of the lens is filled."""
     page.wait_for_selector("#depth[data-done=true]", timeout=timeout_ms)

@@ -5,9 +5,9 @@ view in either theme; no width scrolls sideways; the theme survives a reload.
 """
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Page
 
-from tests.page.harness import ROOT, Server, Watched, until, wait_lens, wait_picture, watch
+from tests.page.harness import ROOT, Server, Watched, open_link, until, wait_lens, wait_picture
 
 pytestmark = pytest.mark.chromium
 
@@ -24,8 +24,9 @@ def tab_to(page: Page, inside: str, most: int = 40) -> None:
     raise AssertionError(f"Tab never reached {inside}")
 
 
-def test_keyboard_walk_from_prompt_to_cell_to_lens(watched: Watched, small_server: Server):
-    page = watched.open(small_server.url + LINK)
+def test_keyboard_walk_from_prompt_to_cell_to_lens(page: Page):
+    open_link(page, LINK)
+    wait_picture(page)
     wait_lens(page)
     tab_to(page, "#prompt-text")
     page.keyboard.press("Control+A")
@@ -54,68 +55,62 @@ def test_keyboard_walk_from_prompt_to_cell_to_lens(watched: Watched, small_serve
     until(page, "document.activeElement.id === 'lens-3-2'")
     until(page, "document.querySelector('#cell-title').textContent.startsWith('After 3 layers at')")
     tab_to(page, "#next")
-    watched.assert_clean(small_server.url)
 
 
-VIEWS = {
-    "heatmap": "",
-    "arcs": "&v=arcs",
-    "table": "&v=table",
-    "zoomed": "&z=0,8,0,8",
-    "empty": None,
-    "menu": "menu",
-    "help": "help",
-    "verify": "verify",
+LINKS = {"heatmap": "", "arcs": "&v=arcs", "table": "&v=table", "zoomed": "&z=0,8,0,8&s=row&x=1"}
+OPENERS = {
+    "menu": ("#model-button", "#model-panel li"),
+    "help": ("#help", "dialog[open]"),
+    "verify": ("#proof-badge", "dialog[open]"),
 }
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_finds_nothing_serious(browser: Browser, small_server: Server, theme: str):
-    context = browser.new_context(viewport={"width": 1440, "height": 900}, color_scheme=theme, reduced_motion="reduce")
-    watched = watch(context)
-    for name, extra in VIEWS.items():
-        page = watched.page
-        page.goto("about:blank")
-        if extra is None:
-            page.goto(small_server.url + "#p=")
-            page.wait_for_selector("#head .empty:visible")
-        else:
-            watched.open(small_server.url + LINK + (extra if extra.startswith("&") else ""))
-            wait_lens(page)
-        if name == "menu":
-            page.locator("#model-button").click()
-            page.wait_for_selector("#model-panel li")
-        if name in ("help", "verify"):
-            page.locator("#help" if name == "help" else "#proof-badge").click()
-            page.wait_for_selector("dialog[open]")
-        page.evaluate(AXE.read_text("utf-8"))
-        found = page.evaluate("axe.run(document, {resultTypes: ['violations']}).then((r) => r.violations)")
-        serious = [
-            (violation["id"], [(node["html"][:160], node["failureSummary"][:300]) for node in violation["nodes"][:3]])
-            for violation in found
-            if violation["impact"] in ("serious", "critical")
-        ]
-        assert not serious, (name, serious)
-    context.close()
-
-
-@pytest.mark.parametrize("width", [320, 360, 768, 1024, 1280, 1440, 1920])
-def test_no_width_scrolls_sideways(browser: Browser, small_server: Server, width: int):
-    context = browser.new_context(viewport={"width": width, "height": 800})
-    watched = watch(context)
-    page = watched.open(small_server.url)
-    for view in ("heatmap", "table", "arcs"):
-        page.locator(f"[data-view={view}]").click()
-        until(page, f"document.querySelector('[data-view={view}]').ariaPressed === 'true'")
+def test_axe_finds_nothing_serious(page: Page, theme: str):
+    page.emulate_media(color_scheme=theme)
+    page.evaluate(AXE.read_text("utf-8"))
+    for name, extra in LINKS.items():
+        open_link(page, LINK + extra)
         wait_picture(page)
-        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, view
-    order = page.evaluate("[...document.querySelectorAll('main > section')].map((s) => s.id)")
-    assert order == ["prompt", "wall", "head", "depth", "cell", "next"]
-    if width < 720:
-        sections = "[...document.querySelectorAll('main > section')]"
-        tops = page.evaluate(sections + ".map((section) => section.getBoundingClientRect().top)")
-        assert tops == sorted(tops)
-    context.close()
+        wait_lens(page)
+        assert not serious(page), name
+    for name, (button, opened) in OPENERS.items():
+        page.locator(button).click()
+        page.wait_for_selector(opened)
+        assert not serious(page), name
+        page.keyboard.press("Escape")
+    open_link(page, "#p=")
+    page.wait_for_selector("#head .empty:visible")
+    assert not serious(page), "empty"
+    open_link(page, "#p=" + "a%20b%20" * 96)
+    page.wait_for_selector("#prompt-error:visible")
+    assert not serious(page), "refused"
+    page.emulate_media(color_scheme="light")
+
+
+def serious(page: Page) -> list:
+    """What axe finds of serious or critical impact: rule, places, words."""
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']}).then((r) => r.violations)")
+    return [
+        (violation["id"], [(node["html"][:160], node["failureSummary"][:300]) for node in violation["nodes"][:3]])
+        for violation in found
+        if violation["impact"] in ("serious", "critical")
+    ]
+
+
+def test_no_width_scrolls_sideways(page: Page):
+    sections = "[...document.querySelectorAll('main > section')]"
+    for width in (320, 360, 768, 1024, 1280, 1440, 1920):
+        page.set_viewport_size({"width": width, "height": 800})
+        for view in ("table", "arcs", "heatmap"):
+            page.locator(f"[data-view={view}]").click()
+            until(page, f"document.querySelector('[data-view={view}]').ariaPressed === 'true'")
+            wait_picture(page)
+            until(page, "document.documentElement.scrollWidth <= innerWidth", 5000)
+        assert page.evaluate(sections + ".map((s) => s.id)") == ["prompt", "wall", "head", "depth", "cell", "next"]
+        if width < 720:
+            tops = page.evaluate(sections + ".map((section) => section.getBoundingClientRect().top)")
+            assert tops == sorted(tops)
 
 
 def test_theme_is_kept(watched: Watched, small_server: Server):

@@ -7,8 +7,9 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
+from playwright.sync_api import Page
 
-from tests.page.harness import SMALL_MS, Server, Watched, until, wait_picture
+from tests.page.harness import SMALL_MS, open_link, until, wait_picture
 from tests.page.small import MAX_TOKENS
 from weights.tokens import load_tokenizer
 
@@ -24,13 +25,12 @@ def text_of(prompt: dict) -> str:
     return prompt["text"]
 
 
-def test_every_prompt_is_shown_truthfully(watched: Watched, small_server: Server, small_model: Path):
+def test_every_prompt_is_shown_truthfully(page: Page, small_model: Path):
     tokens = load_tokenizer(small_model)
-    page = watched.open(small_server.url)
     for prompt in PROMPTS:
         text = text_of(prompt)
         expected = len(tokens.encode(text))
-        page.evaluate("(hash) => { location.hash = hash }", "p=" + quote(text, safe=""))
+        open_link(page, "p=" + quote(text, safe=""))
         until(page, f"document.querySelector('#chips').dataset.count == '{expected}'", SMALL_MS)
         if expected > MAX_TOKENS:
             page.wait_for_selector("#prompt-error:visible")
@@ -52,4 +52,3 @@ def test_every_prompt_is_shown_truthfully(watched: Watched, small_server: Server
         )
         assert again == [text, tokens.encode(text)], prompt["id"]
     assert page.evaluate("document.querySelectorAll('img, main b').length") == 0
-    watched.assert_clean(small_server.url)

