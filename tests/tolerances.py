@@ -76,3 +76,9 @@ HOST_CHUNK_RELATIVE = 5e-5
 HOST_WINDOW_MEAN = 1e-6
 # Share of 4,000 draws against the probability they come from: four standard deviations of 0.5 / sqrt(4000).
 SAMPLER_FREQUENCY = 0.032
+
+# README's picture against a fresh one, mean difference of a colour value (0 to 255) after shrinking to 160 x 100: other
+# fonts move letters by a pixel; a panel that moved or a picture that is missing gives far more.
+README_PICTURE = 6.0
+# Memory a dispatch may leave behind on average: the allocator's own pages, far below the 160 KB of a leak once seen.
+DISPATCH_KEEPS_BYTES = 20_000

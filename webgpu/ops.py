@@ -93,7 +93,7 @@ def matmul(x, weight, bias, out, *, T, d_in, d_out, fmt, out_row0=0, out_col0=0,
     if d_in % 8:
         return Dispatch("matmul_any", overrides, {"T": T, **params}, fold(ceil_div(T * d_out, 64)), bindings)
     if T == 1:
-        return Dispatch("matvec", overrides, params, fold(ceil_div(d_out, 4 * 32)), bindings)
+        return Dispatch("matvec", overrides, params, fold(ceil_div(d_out, 4 * 64)), bindings)
     blocks = ceil_div(T, 8) * ceil_div(d_out, 8)
     return Dispatch("matmul", overrides, {"T": T, **params}, fold(ceil_div(blocks, 32)), bindings)
 

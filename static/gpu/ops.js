@@ -94,7 +94,7 @@ export function matmul({ x, weight, bias, out, T, d_in, d_out, fmt, out_row0 = 0
   if (d_in % 8) {
     return { kernel: "matmul_any", overrides, params: { T, ...params }, grid: fold(ceil(T * d_out, 64)), bindings };
   }
-  if (T === 1) return { kernel: "matvec", overrides, params, grid: fold(ceil(d_out, 4 * 32)), bindings };
+  if (T === 1) return { kernel: "matvec", overrides, params, grid: fold(ceil(d_out, 4 * 64)), bindings };
   const blocks = ceil(T, 8) * ceil(d_out, 8);
   return { kernel: "matmul", overrides, params: { T, ...params }, grid: fold(ceil(blocks, 32)), bindings };
 }

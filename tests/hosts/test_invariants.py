@@ -4,14 +4,23 @@ Plan: causality bit for bit; chunks against the whole; windows and zooms against
 against the logits; no buffer left behind; cancel; one sentence for each refusal, with its control.
 """
 
+import os
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.checkpoints import checkpoint
 from tests.hosts.numbers import log_softmax, reduce_pixels, worst
-from tests.tolerances import HOST_CHUNK_RELATIVE, HOST_LENS_LOGPROB, HOST_WINDOW_MEAN, PATTERN_ROW_SUM
+from tests.tolerances import (
+    DISPATCH_KEEPS_BYTES,
+    HOST_CHUNK_RELATIVE,
+    HOST_LENS_LOGPROB,
+    HOST_WINDOW_MEAN,
+    PATTERN_ROW_SUM,
+)
+from webgpu import ops
 from webgpu import plan as plan_module
 from webgpu.buffers import Buffers
 from webgpu.layout import WeightsMismatch
@@ -239,3 +248,22 @@ def test_checkpoint_with_other_tensors_is_refused_before_upload(device, tmp_path
     with pytest.raises(WeightsMismatch, match=r"model\.norm\.weight has shape \[3\], but config\.json says \[64\]"):
         Model.load(device, tmp_path)
     assert Buffers.live == before
+
+
+def test_four_hundred_products_of_one_token_keep_no_memory(kernels):
+    """Buffers that were freed are not enough: a driver may keep what a dispatch took (llvmpipe did, 160 KB of each)."""
+    if not Path("/proc/self/statm").exists():
+        pytest.fail("This test reads /proc/self/statm: run it on Linux.")
+    sizes = {"x": 4 * 64, "weight": 4 * 64 * 320, "out": 4 * 320}
+    buffers = Buffers(kernels, sizes)
+    dispatch = ops.matmul(x="x", weight="weight", bias=None, out="out", T=1, d_in=64, d_out=320, fmt=0)
+
+    def resident_bytes_after(runs: int) -> int:
+        for _ in range(runs):
+            kernels.run([dispatch], buffers)
+            kernels.fence()
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    before = resident_bytes_after(100)
+    assert resident_bytes_after(400) - before < 400 * DISPATCH_KEEPS_BYTES
+    buffers.destroy()
