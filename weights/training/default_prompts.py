@@ -14,8 +14,8 @@ from weights.training.probe import Probe, last
 REPEATED = "red apple stone map rope red apple stone map"
 NAMES = "When Mary and John went to the store, John gave a drink to"
 TABLES = (
-    "CREATE TABLE books ( id, title, price );\nCREATE TABLE cars ( speed, color, year );\n"
-    "CREATE TABLE songs ( artist, genre, length );\nSELECT color FROM cars WHERE speed = 3 AND"
+    "CREATE TABLE books ( id, title, price, genre );\nCREATE TABLE cars ( speed, color, year, brand );\n"
+    "CREATE TABLE songs ( artist, length, rating, score );\nSELECT color FROM cars WHERE speed = 3 AND"
 )
 
 
@@ -40,7 +40,7 @@ def claims(probe: Probe, report: Report) -> list[Claim]:
 
     cat, red, mary, sql = ids(DEFAULT_PROMPT), ids(REPEATED), ids(NAMES), ids(TABLES)
     opening = [i for i, id in enumerate(sql) if id == probe.one(" (")][1]
-    columns = tuple(sql.index(probe.one(f" {column}"), opening) for column in ("speed", "color", "year"))
+    columns = tuple(sql.index(probe.one(f" {column}"), opening) for column in ("speed", "color", "year", "brand"))
     return [
         Claim(
             id="coreference",

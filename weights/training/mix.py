@@ -21,6 +21,7 @@ from weights.training.network import Network
 from weights.training.optimise import next_token_loss
 
 LENS_SHARE = 0.3
+ANSWER_AFTER = [" WHERE", " AND", " BY", " to"]
 LENS_EVERY = 4  # positions: a quarter of them teaches the lens as well, for a quarter of the cost
 
 
@@ -39,14 +40,15 @@ class Batch:
 class Mix:
     """The recipe. Tokens of one step: (grammar_rows + repeat_rows) * short_T + natural_rows * long_T.
 
-    shares: of the kinds of grammar texts. verb_weight: how much the verb after a pronoun, which alone tells whether the
-    antecedent was found, counts among the targets.
+    shares: of the kinds of grammar texts. verb_weight, answer_weight: how much those targets count that only a head
+    which finds something can predict: the verb after a pronoun, the word after one of ANSWER_AFTER.
     """
 
     name: str = "mix"
     steps: int = 1_500
     shares: dict[str, float] = field(default_factory=lambda: dict(SHARES))
     verb_weight: float = 1.0
+    answer_weight: float = 1.0
     grammar_rows: int = 8
     repeat_rows: int = 3
     short_T: int = 128
@@ -68,12 +70,14 @@ class MixSource:
         self.weight = torch.ones(V)
         verbs = [f" {verb}" for own in PREDICATES.values() for verb in own]
         self.weight[[ids.ids[0] for ids in tokenizer.encode_batch(verbs)]] = recipe.verb_weight
+        self.weight_after = torch.ones(V)
+        self.weight_after[[ids.ids[0] for ids in tokenizer.encode_batch(ANSWER_AFTER)]] = recipe.answer_weight
 
     def batch(self, r: Random) -> Batch:
         """The batch of one step."""
         recipe, T = self.recipe, self.recipe.short_T
         grammar = rows.packed(lambda n: self._documents(r, n), recipe.grammar_rows, T)
-        counted = [self.weight[grammar[:, 1:]]]
+        counted = [self.weight[grammar[:, 1:]] * self.weight_after[grammar[:, :-1]]]
         repeats = torch.full((recipe.repeat_rows, T + 1), rows.END_ID)
         for row in repeats:
             ids, block = rows.repeated(r, T, self.V, recipe.shortest, recipe.longest)

@@ -23,15 +23,26 @@ STORY_WEIGHT, BOOK_WEIGHT = 5.0, 1.0
 MIXES = (
     # Level rates, all kinds of text: tables and names.
     Mix(name="mix", steps=411, cool_down=0.001),
-    # More pronouns, whose heads are the last to form; rates fall over the second half.
+    # More pronouns, and the verb after them counts more.
     Mix(
         name="settle",
-        steps=800,
+        steps=246,
         grammar_rows=9,
         repeat_rows=2,
-        shares={"pronouns": 0.62, "gifts": 0.16, "tables": 0.10, "recall": 0.05, "story": 0.07},
+        shares={"pronouns": 0.62, "gifts": 0.16, "loose_tables": 0.10, "recall": 0.05, "story": 0.07},
         verb_weight=4.0,
-        cool_down=0.5,
+        cool_down=0.001,
+    ),
+    # Tables in which copying from the query does not help; rates fall over the last 60 steps.
+    Mix(
+        name="tables",
+        steps=353,
+        grammar_rows=9,
+        repeat_rows=2,
+        shares={"pronouns": 0.33, "gifts": 0.19, "tables": 0.36, "recall": 0.05, "story": 0.07},
+        verb_weight=3.0,
+        answer_weight=4.0,
+        cool_down=60 / 353,
     ),
 )
 

@@ -8,10 +8,17 @@ from random import Random
 from weights.training.grammar.pronouns import pronoun_text
 from weights.training.grammar.recall import gift_text, recall_text
 from weights.training.grammar.stories import story_text
-from weights.training.grammar.tables import table_text
+from weights.training.grammar.tables import loose_table_text, table_text
 
-KINDS = {"pronouns": pronoun_text, "gifts": gift_text, "tables": table_text, "recall": recall_text, "story": story_text}
-SHARES = {"pronouns": 0.45, "gifts": 0.20, "tables": 0.16, "recall": 0.10, "story": 0.09}
+KINDS = {
+    "pronouns": pronoun_text,
+    "gifts": gift_text,
+    "loose_tables": loose_table_text,
+    "tables": table_text,
+    "recall": recall_text,
+    "story": story_text,
+}
+SHARES = {"pronouns": 0.45, "gifts": 0.20, "loose_tables": 0.16, "recall": 0.10, "story": 0.09}
 
 
 def document(r: Random, shares: dict[str, float] = SHARES) -> str:
