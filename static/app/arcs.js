@@ -29,7 +29,21 @@ export class Arcs {
     const from = Math.max(0, Math.min(region.row0 + region.rows - size, row - size + 1 > region.row0 ? row - size + 1 : region.row0));
     const inPart = (/** @type {number} */ i) => i >= from && i < from + size;
     const name = (/** @type {number} */ i, /** @type {string} */ side) =>
-      h("li", {}, h("button", { type: "button", class: "arcs-name", "aria-pressed": String(i === row), "aria-label": `${side} ${i} ${tokens[i]?.glyph}`, onclick: () => this.choose(i) }, ...glyphs(tokens[i]?.glyph ?? "")));
+      h(
+        "li",
+        {},
+        h(
+          "button",
+          {
+            type: "button",
+            class: "arcs-name",
+            "aria-pressed": String(i === row),
+            "aria-label": `${side} ${i} ${tokens[i]?.glyph}`,
+            onclick: () => this.choose(i),
+          },
+          ...glyphs(tokens[i]?.glyph ?? ""),
+        ),
+      );
     const part = Array.from({ length: size }, (_, i) => from + i);
     this.keys.replaceChildren(...part.map((i) => h("li", {}, h("span", { class: "arcs-name" }, ...glyphs(tokens[i]?.glyph ?? "")))));
     this.queries.replaceChildren(...part.map((i) => name(i, "query")));
@@ -50,7 +64,12 @@ export class Arcs {
       }
     }
     context.globalAlpha = 1;
-    const all = size === tokens.length ? "" : ` Tokens ${count(from)}–${count(from + size - 1)} of ${count(tokens.length)}, the part up to the selected one.`;
-    this.note.textContent = exact ? `Keys left, queries right. Strong lines: the selected query. Weights under ${FAINTEST} are not drawn.${all}` : "Zoom in on the heatmap to see single weights as arcs.";
+    const all =
+      size === tokens.length
+        ? ""
+        : ` Tokens ${count(from)}–${count(from + size - 1)} of ${count(tokens.length)}, the part up to the selected one.`;
+    this.note.textContent = exact
+      ? `Keys left, queries right. Strong lines: the selected query. Weights under ${FAINTEST} are not drawn.${all}`
+      : "Zoom in on the heatmap to see single weights as arcs.";
   }
 }

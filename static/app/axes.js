@@ -37,7 +37,11 @@ export function drawAxis(axis, direction, tokens, { from, size, length, chosen }
   axis.replaceChildren(
     ...places.map((place) => {
       const glyph = tokens[place]?.glyph ?? "";
-      const name = h("span", { class: place === chosen ? "on" : "", "data-position": place, title: `token ${place}` }, ...glyphs(spaced ? `${place} ${glyph}` : glyph));
+      const name = h(
+        "span",
+        { class: place === chosen ? "on" : "", "data-position": place, title: `token ${place}` },
+        ...glyphs(spaced ? `${place} ${glyph}` : glyph),
+      );
       const centre = (place - from + 0.5) * step;
       name.style[direction === "row" ? "top" : "left"] = `${centre}px`;
       name.addEventListener("click", () => choose(place));

@@ -2,7 +2,7 @@
 import { count, three } from "../lib/numbers.js";
 import { glyphs } from "./chips.js";
 import { byId, h } from "./dom.js";
-import { depthWords } from "./lens.js";
+import { depthWords } from "./lens_cells.js";
 import { rankPlot, rankStory } from "./rank_plot.js";
 import { barRows } from "./row_bars.js";
 import { sentence } from "./session.js";
@@ -24,11 +24,27 @@ export function mountCell() {
     where.replaceChildren(state.trace ? depthWords(depth).replace(/^./, (c) => c.toUpperCase()) : "One layer's guess");
     if (state.trace) where.append(" at ", h("span", { class: "mono" }, ...glyphs(state.shown[place]?.glyph ?? "")));
     target.hidden = !state.trace;
-    about.textContent = !state.trace ? (state.tokens ? "Select a cell of the lens to see its ten best tokens." : "") : cell ? `ten likeliest; entropy ${three(cell.entropy)} nats` : "being computed";
-    list.replaceChildren(...(cell ? barRows(cell.ids.map((id, i) => ({
-      name: glyphOf(id), value: Math.exp(cell.logprobs[i]), chosen: id === followed(state), note: `id ${id}`,
-      about: "probability; choose to follow its rank", run: () => store.set({ target: id }),
-    }))) : []));
+    about.textContent = !state.trace
+      ? state.tokens
+        ? "Select a cell of the lens to see its ten best tokens."
+        : ""
+      : cell
+        ? `ten likeliest; entropy ${three(cell.entropy)} nats`
+        : "being computed";
+    list.replaceChildren(
+      ...(cell
+        ? barRows(
+            cell.ids.map((id, i) => ({
+              name: glyphOf(id),
+              value: Math.exp(cell.logprobs[i]),
+              chosen: id === followed(state),
+              note: `id ${id}`,
+              about: "probability; choose to follow its rank",
+              run: () => store.set({ target: id }),
+            })),
+          )
+        : []),
+    );
   });
 
   let asked = "";
@@ -47,7 +63,10 @@ export function mountCell() {
       const name = glyphOf(target);
       ranks.replaceChildren(
         h("h3", {}, "Rank of ", h("span", { class: "mono ink" }, ...glyphs(name)), " through depth"),
-        rankPlot(found, chosenDepth(store.state), name), h("p", { class: "small dim", id: "rank-story", text: rankStory(found, name) }), rankTable(found));
+        rankPlot(found, chosenDepth(store.state), name),
+        h("p", { class: "small dim", id: "rank-story", text: rankStory(found, name) }),
+        rankTable(found),
+      );
     } catch (error) {
       if (store.state.trace === trace) ranks.replaceChildren(h("p", { class: "small dim", text: /** @type {Error} */ (error).message }));
     }
@@ -56,16 +75,40 @@ export function mountCell() {
 
 /** @param {number[]} ranks 0 is first */
 function rankTable(ranks) {
-  const rows = ranks.map((rank, layer) => h("tr", {}, h("th", { scope: "row", text: layer === 0 ? "emb" : layer }), h("td", { text: count(rank + 1) })));
-  return h("details", { class: "small" }, h("summary", { text: "Ranks as a table" }),
-    h("table", { class: "numbers" }, h("thead", {}, h("tr", {}, h("th", { scope: "col", text: "layer" }), h("th", { scope: "col", text: "rank" }))), h("tbody", {}, ...rows)));
+  const rows = ranks.map((rank, layer) =>
+    h("tr", {}, h("th", { scope: "row", text: layer === 0 ? "emb" : layer }), h("td", { text: count(rank + 1) })),
+  );
+  return h(
+    "details",
+    { class: "small" },
+    h("summary", { text: "Ranks as a table" }),
+    h(
+      "table",
+      { class: "numbers" },
+      h("thead", {}, h("tr", {}, h("th", { scope: "col", text: "layer" }), h("th", { scope: "col", text: "rank" }))),
+      h("tbody", {}, ...rows),
+    ),
+  );
 }
 
 /** A field that turns typed text into the token to follow. */
 function targetField() {
-  const field = h("input", { type: "text", id: "target", autocomplete: "off", spellcheck: "false", "aria-label": "Token to follow, as text; a leading space counts", "aria-describedby": "target-note" });
+  const field = h("input", {
+    type: "text",
+    id: "target",
+    autocomplete: "off",
+    spellcheck: "false",
+    "aria-label": "Token to follow, as text; a leading space counts",
+    "aria-describedby": "target-note",
+  });
   const note = h("p", { class: "small dim", id: "target-note" });
-  const automatic = h("button", { type: "button", class: "quiet", text: "First choice", title: "Follow the model's own first choice", onclick: () => store.set({ target: null }) });
+  const automatic = h("button", {
+    type: "button",
+    class: "quiet",
+    text: "First choice",
+    title: "Follow the model's own first choice",
+    onclick: () => store.set({ target: null }),
+  });
   const take = () => {
     /** @type {number[]} */
     let ids = [];

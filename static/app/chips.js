@@ -21,7 +21,13 @@ export function tokenWords(piece, i) {
 
 /** @returns {{element: HTMLElement, details: HTMLElement}} both keep themselves up to date; details: the selected token */
 export function tokenChips() {
-  const strip = h("div", { class: "chips", id: "chips", role: "listbox", "aria-label": "Tokens of the prompt", "aria-orientation": "horizontal" });
+  const strip = h("div", {
+    class: "chips",
+    id: "chips",
+    role: "listbox",
+    "aria-label": "Tokens of the prompt",
+    "aria-orientation": "horizontal",
+  });
   const details = h("p", { id: "token-details", class: "token-details" });
   const pager = h("div", { class: "pager", hidden: true });
   const range = h("span", { class: "small dim" });
@@ -36,13 +42,16 @@ export function tokenChips() {
     store.set({ token: token === typed.length - 1 ? null : token, key: null });
     announce(tokenWords(typed[token], token));
   };
+  /** A window that is full wherever it lies. @param {number} start */
+  const inside = (start) => Math.max(0, Math.min(store.state.typed.length - WINDOW, start));
   /** @param {number} step */
   const page = (step) => {
-    first = Math.max(0, Math.min(store.state.typed.length - 1, first + step * WINDOW));
+    first = inside(first + step * WINDOW);
     draw(false);
   };
   pager.append(
-    h("button", { type: "button", class: "quiet", text: "Earlier tokens", onclick: () => page(-1) }), range,
+    h("button", { type: "button", class: "quiet", text: "Earlier tokens", onclick: () => page(-1) }),
+    range,
     h("button", { type: "button", class: "quiet", text: "Later tokens", onclick: () => page(1) }),
   );
 
@@ -51,7 +60,7 @@ export function tokenChips() {
     const { typed, promptError } = store.state;
     const chosen = selected();
     if (follow && (chosen < first || chosen >= first + WINDOW)) first = Math.floor(chosen / WINDOW) * WINDOW;
-    if (first >= typed.length) first = 0;
+    first = inside(first);
     const shown = typed.slice(first, first + WINDOW);
     const hadFocus = strip.contains(document.activeElement);
     strip.replaceChildren(...chips(shown, first, typed.length, chosen));
@@ -61,7 +70,9 @@ export function tokenChips() {
     if (hadFocus) /** @type {HTMLElement | null} */ (strip.querySelector("[tabindex='0']"))?.focus({ preventScroll: true });
     pager.hidden = typed.length <= WINDOW;
     range.textContent = `tokens ${count(first)}–${count(first + shown.length - 1)} of ${count(typed.length)}`;
-    details.textContent = typed[chosen] ? tokenWords(typed[chosen], chosen) : "Nothing to look at yet: type a prompt, or choose an example.";
+    details.textContent = typed[chosen]
+      ? tokenWords(typed[chosen], chosen)
+      : "Nothing to look at yet: type a prompt, or choose an example.";
   };
   strip.addEventListener("click", (event) => {
     const chip = /** @type {HTMLElement} */ (event.target).closest(".chip");
@@ -69,7 +80,9 @@ export function tokenChips() {
   });
   strip.addEventListener("keydown", (event) => {
     const chosen = selected();
-    const goes = { ArrowLeft: chosen - 1, ArrowRight: chosen + 1, ArrowUp: chosen - 10, ArrowDown: chosen + 10, Home: 0, End: Infinity }[event.key];
+    const goes = { ArrowLeft: chosen - 1, ArrowRight: chosen + 1, ArrowUp: chosen - 10, ArrowDown: chosen + 10, Home: 0, End: Infinity }[
+      event.key
+    ];
     if (goes === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     select(goes);
@@ -90,10 +103,20 @@ function chips(pieces, first, total, chosen) {
     const selected = first + i === chosen;
     const joined = `${i > 0 && shared[i - 1] ? " joined-left" : ""}${shared[i] ? " joined-right" : ""}`;
     const rovingHere = selected || ((chosen < first || chosen >= first + pieces.length) && i === 0);
-    return h("div", {
-      class: `chip${joined}`, role: "option", "data-token": first + i, "aria-selected": String(selected), tabindex: rovingHere ? 0 : -1,
-      "aria-posinset": first + i + 1, "aria-setsize": total, "aria-label": piece.partial ? `${piece.glyph}, part of a character` : piece.glyph,
-    }, ...glyphs(piece.glyph));
+    return h(
+      "div",
+      {
+        class: `chip${joined}`,
+        role: "option",
+        "data-token": first + i,
+        "aria-selected": String(selected),
+        tabindex: rovingHere ? 0 : -1,
+        "aria-posinset": first + i + 1,
+        "aria-setsize": total,
+        "aria-label": piece.partial ? `${piece.glyph}, part of a character` : piece.glyph,
+      },
+      ...glyphs(piece.glyph),
+    );
   });
 }
 
@@ -103,5 +126,8 @@ function chips(pieces, first, total, chosen) {
  * @returns {(Node | string)[]}
  */
 export function glyphs(glyph) {
-  return glyph.split(/([·↵→]+)/u).filter(Boolean).map((part) => (/^[·↵→]+$/u.test(part) ? h("span", { class: "mark", text: part }) : part));
+  return glyph
+    .split(/([·↵→]+)/u)
+    .filter(Boolean)
+    .map((part) => (/^[·↵→]+$/u.test(part) ? h("span", { class: "mark", text: part }) : part));
 }

@@ -16,7 +16,11 @@ export async function exportHead(data, form, { shown, zoom, prompt, entry, noFir
   const T = data.trace.shape.T;
   const [row0, rows, col0, cols] = zoom ?? [0, T, 0, T];
   if (rows > MOST || cols > MOST) {
-    notify({ id: "export", kind: "info", text: `A file of ${rows} × ${cols} weights is too large to be useful; zoom in to at most ${MOST} tokens and export that part.` });
+    notify({
+      id: "export",
+      kind: "info",
+      text: `A file of ${rows} × ${cols} weights is too large to be useful; zoom in to at most ${MOST} tokens and export that part.`,
+    });
     return;
   }
   const { cells } = await data.picture({ row0, rows, col0, cols }, 0, noFirst);
@@ -32,8 +36,14 @@ export async function exportHead(data, form, { shown, zoom, prompt, entry, noFir
   } else if (form === "csv") {
     saveFile(`${name}.csv`, grid.map((row) => row.map(quoted).join(",")).join("\r\n"), "text/csv");
   } else {
-    const weights = Array.from({ length: rows }, (_, i) => Array.from(cells.subarray(i * cols, (i + 1) * cols), (w) => (Number.isNaN(w) ? null : w)));
+    const weights = Array.from({ length: rows }, (_, i) =>
+      Array.from(cells.subarray(i * cols, (i + 1) * cols), (w) => (Number.isNaN(w) ? null : w)),
+    );
     const tokens = shown.map(({ id, text }) => ({ id, text }));
-    saveFile(`${name}.json`, JSON.stringify({ model: entry?.id, prompt, layer, head, row0, col0, withoutFirst: noFirst, tokens, weights }), "application/json");
+    saveFile(
+      `${name}.json`,
+      JSON.stringify({ model: entry?.id, prompt, layer, head, row0, col0, withoutFirst: noFirst, tokens, weights }),
+      "application/json",
+    );
   }
 }

@@ -26,7 +26,16 @@ export function mountGenerate(panel) {
   const take = h("button", { type: "button", id: "take", text: "Put into the prompt", hidden: true });
   const output = h("p", { class: "generated", id: "generated", hidden: true, tabindex: -1 });
   const note = h("p", { class: "small dim", role: "status", id: "generate-note" });
-  panel.append(h("div", { class: "generate" }, h("div", { class: "row" }, go, stop, take), h("details", {}, h("summary", { class: "small", text: "Sampling" }), settings), output, note));
+  panel.append(
+    h(
+      "div",
+      { class: "generate" },
+      h("div", { class: "row" }, go, stop, take),
+      h("details", {}, h("summary", { class: "small", text: "Sampling" }), settings),
+      output,
+      note,
+    ),
+  );
 
   /** @type {AbortController | null} */
   let running = null;
@@ -37,8 +46,11 @@ export function mountGenerate(panel) {
     output.replaceChildren(h("span", { class: "dim", text: from.slice(-60) }), h("mark", { text }));
   };
   const read = () => ({
-    temperature: number(fields.temperature), topK: number(fields["top-k"]), topP: number(fields["top-p"]),
-    seed: number(fields.seed), maxTokens: number(fields["max-tokens"]),
+    temperature: number(fields.temperature),
+    topK: number(fields["top-k"]),
+    topP: number(fields["top-p"]),
+    seed: number(fields.seed),
+    maxTokens: number(fields["max-tokens"]),
   });
   const run = async () => {
     const { engine, tokens, shown, entry, prompt } = store.state;

@@ -3,10 +3,10 @@ import { share, three } from "../lib/numbers.js";
 import { fitRegion, isWhole, reveal, wholeRegion, zoomAt } from "../lib/zoom.js";
 import { Arcs } from "./arcs.js";
 import { announce, byId, h, panelTop } from "./dom.js";
-import { headData, isExact } from "./head_data.js";
+import { headData, isExact, pixelOf } from "./head_data.js";
 import { headTools } from "./head_tools.js";
 import { HeadTable } from "./head_table.js";
-import { Heatmap, pixelOf } from "./heatmap.js";
+import { Heatmap } from "./heatmap.js";
 import { Overview } from "./overview.js";
 import { RowBars } from "./row_bars.js";
 import { chosenHead, position, select, store } from "./state.js";
@@ -29,8 +29,15 @@ export class HeadPanel {
     this.overview = new Overview((region) => this.zoomTo(fitRegion(region, this.T)));
     this.readout = h("p", { id: "cell-readout", class: "readout" });
     this.empty = h("p", { class: "empty dim", text: "No tokens, no attention: the heads wait for a prompt." });
-    this.body = h("div", { class: "head-body picture" },
-      h("div", { class: "views" }, this.heatmap.element, this.arcs.element, this.table.element), this.tools.legend, this.readout, this.overview.element, this.bars.element);
+    this.body = h(
+      "div",
+      { class: "head-body picture" },
+      h("div", { class: "views" }, this.heatmap.element, this.arcs.element, this.table.element),
+      this.tools.legend,
+      this.readout,
+      this.overview.element,
+      this.bars.element,
+    );
     panelTop(byId("head-title"), h("p", { id: "head-about" }), h("span", { class: "spacer" }), this.tools.zoom, this.tools.save);
     this.panel.append(this.tools.bar, this.empty, this.body);
     /** @type {import("./head_data.js").HeadData | null} */
@@ -80,7 +87,8 @@ export class HeadPanel {
     if (!cell || !picture) return void this.drawRow();
     const { value, rows, cols } = pixelOf(picture, cell);
     if (picture.exact) this.readout.textContent = this.words(cell.row, cell.col, value);
-    else this.readout.textContent = `largest of queries ${rows[0]}–${rows[1] - 1}, keys ${cols[0]}–${cols[1] - 1}: ${Number.isNaN(value) ? "masked" : three(value)}`;
+    else
+      this.readout.textContent = `largest of queries ${rows[0]}–${rows[1] - 1}, keys ${cols[0]}–${cols[1] - 1}: ${Number.isNaN(value) ? "masked" : three(value)}`;
     if (!store.state.lock) void this.drawBars(cell.row);
   }
 
@@ -112,7 +120,8 @@ export class HeadPanel {
     this.tools.allowFirst(isExact(region));
     const picture = await data.picture(region, this.heatmap.pixels, noFirst);
     if (this.data !== data) return;
-    for (const [name, part] of Object.entries({ heatmap: this.heatmap, arcs: this.arcs, table: this.table })) part.element.hidden = name !== view;
+    for (const [name, part] of Object.entries({ heatmap: this.heatmap, arcs: this.arcs, table: this.table }))
+      part.element.hidden = name !== view;
     this.panel.dataset.head = `L${data.layer} H${data.head}`;
     const chosen = { row: position(store.state), col: store.state.key };
     this.heatmap.fit(this.panel.clientWidth - 26);
@@ -139,14 +148,16 @@ export class HeadPanel {
     this.bars.show(weights, shown, row, key);
     if (this.heatmap.pointed) return;
     const best = key ?? bestKey(weights);
-    this.readout.textContent = key === null ? `${shown[row]?.glyph} reads ${shown[best]?.glyph} most: ${share(weights[best])}` : this.words(row, key, weights[key]);
+    this.readout.textContent =
+      key === null ? `${shown[row]?.glyph} reads ${shown[best]?.glyph} most: ${share(weights[best])}` : this.words(row, key, weights[key]);
     if (this.spoken) announce(this.readout.textContent);
     this.spoken = false;
   }
 
   #listen() {
     /** A trace that was destroyed while it was being read is no news. @param {Promise<void>} work */
-    const quietly = (work) => void work.catch((error) => this.data?.trace === store.state.trace && (this.readout.textContent = error.message));
+    const quietly = (work) =>
+      void work.catch((error) => this.data?.trace === store.state.trace && (this.readout.textContent = error.message));
     store.on(["trace", "layer", "head", "engine", "entry", "tokens"], () => quietly(this.load()));
     store.on(["zoom", "scale", "view", "painted"], () => quietly(this.drawPicture()));
     store.on(["noFirst"], () => quietly(this.load()));
@@ -169,4 +180,3 @@ function bestKey(weights) {
   weights.forEach((weight, key) => (weight > (weights[best] || -1) ? (best = key) : 0));
   return best;
 }
-

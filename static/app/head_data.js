@@ -1,4 +1,5 @@
 // The weights of the chosen head: the part that is on the screen, and single rows in full. Nothing larger is ever asked for.
+import { cellsOfPixel } from "../lib/maths.js";
 import { maskPixels, withoutFirst } from "../lib/pattern.js";
 
 /** Up to here every cell comes over one by one; beyond, a picture pixel is the largest weight of its block. */
@@ -22,8 +23,7 @@ export function headData(trace, rule, layer, head) {
   const rows = new Map();
 
   /** @param {Region} region @param {number} outRows @param {number} outCols */
-  const read = (region, outRows, outCols) =>
-    trace.window({ layer, head0: head, heads: 1, ...region, outRows, outCols, reduce: "max" });
+  const read = (region, outRows, outCols) => trace.window({ layer, head0: head, heads: 1, ...region, outRows, outCols, reduce: "max" });
 
   /**
    * @param {Region} region
@@ -54,3 +54,17 @@ export function headData(trace, rule, layer, head) {
 }
 
 /** @typedef {ReturnType<typeof headData>} HeadData */
+
+/**
+ * The pixel of a reduced picture that holds a cell, and what it covers.
+ * @param {Picture} picture
+ * @param {{row: number, col: number}} cell
+ * @returns {{value: number, rows: [number, number], cols: [number, number]}} half-open ranges of positions
+ */
+export function pixelOf({ cells, outRows, outCols, region }, { row, col }) {
+  const i = Math.ceil(((row - region.row0 + 1) * outRows) / region.rows) - 1;
+  const j = Math.ceil(((col - region.col0 + 1) * outCols) / region.cols) - 1;
+  const [r0, r1] = cellsOfPixel(i, region.rows, outRows);
+  const [c0, c1] = cellsOfPixel(j, region.cols, outCols);
+  return { value: cells[i * outCols + j], rows: [region.row0 + r0, region.row0 + r1], cols: [region.col0 + c0, region.col0 + c1] };
+}

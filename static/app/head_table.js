@@ -18,10 +18,18 @@ export class HeadTable {
     this.page = () => {};
     /** @param {string} text @param {number} rows @param {number} cols */
     const button = (text, rows, cols) => h("button", { type: "button", class: "quiet", text, onclick: () => this.page(rows, cols) });
-    this.buttons = { up: button("Queries before", -ROWS, 0), down: button("Queries after", ROWS, 0), left: button("Keys before", 0, -COLS), right: button("Keys after", 0, COLS) };
-    this.element = h("div", { class: "head-table" },
+    this.buttons = {
+      up: button("Queries before", -ROWS, 0),
+      down: button("Queries after", ROWS, 0),
+      left: button("Keys before", 0, -COLS),
+      right: button("Keys after", 0, COLS),
+    };
+    this.element = h(
+      "div",
+      { class: "head-table" },
       h("div", { class: "pager" }, ...Object.values(this.buttons), this.range),
-      h("div", { class: "table-scroll", tabindex: 0, role: "region", "aria-label": "Table of weights" }, this.table));
+      h("div", { class: "table-scroll", tabindex: 0, role: "region", "aria-label": "Table of weights" }, this.table),
+    );
   }
 
   /**
@@ -31,7 +39,9 @@ export class HeadTable {
    */
   show({ cells, outCols, region, exact }, tokens, chosen) {
     if (!exact) {
-      this.table.replaceChildren(h("caption", { text: "Zoom in on the heatmap until every cell is shown (about 1,000 tokens) to read its numbers here." }));
+      this.table.replaceChildren(
+        h("caption", { text: "Zoom in on the heatmap until every cell is shown (about 1,000 tokens) to read its numbers here." }),
+      );
       return;
     }
     /** @param {number} from @param {number} size @param {number} at @param {number} part */
@@ -41,11 +51,27 @@ export class HeadTable {
     const rows = Array.from({ length: Math.min(ROWS, region.rows) }, (_, i) => row0 + i);
     const cols = Array.from({ length: Math.min(COLS, region.cols) }, (_, j) => col0 + j);
     const at = (/** @type {number} */ i, /** @type {number} */ j) => cells[(i - region.row0) * outCols + (j - region.col0)];
-    const head = h("tr", {}, h("th", { scope: "col", text: "query \\ key" }), ...cols.map((j) => h("th", { scope: "col" }, `${j} `, ...glyphs(tokens[j]?.glyph ?? ""))));
-    const lines = rows.map((i) => h("tr", { class: i === chosen.row ? "on" : "" },
-      h("th", { scope: "row" }, `${i} `, ...glyphs(tokens[i]?.glyph ?? "")),
-      ...cols.map((j) => h("td", { class: i === chosen.row && j === chosen.col ? "on" : "", text: Number.isNaN(at(i, j)) ? "–" : share(at(i, j)) }))));
-    this.table.replaceChildren(h("caption", { class: "visually-hidden", text: "Attention weights; – is masked or left out" }), h("thead", {}, head), h("tbody", {}, ...lines));
+    const head = h(
+      "tr",
+      {},
+      h("th", { scope: "col", text: "query \\ key" }),
+      ...cols.map((j) => h("th", { scope: "col" }, `${j} `, ...glyphs(tokens[j]?.glyph ?? ""))),
+    );
+    const lines = rows.map((i) =>
+      h(
+        "tr",
+        { class: i === chosen.row ? "on" : "" },
+        h("th", { scope: "row" }, `${i} `, ...glyphs(tokens[i]?.glyph ?? "")),
+        ...cols.map((j) =>
+          h("td", { class: i === chosen.row && j === chosen.col ? "on" : "", text: Number.isNaN(at(i, j)) ? "–" : share(at(i, j)) }),
+        ),
+      ),
+    );
+    this.table.replaceChildren(
+      h("caption", { class: "visually-hidden", text: "Attention weights; – is masked or left out" }),
+      h("thead", {}, head),
+      h("tbody", {}, ...lines),
+    );
     this.range.textContent = `queries ${row0}–${rows.at(-1)}, keys ${col0}–${cols.at(-1)} of ${tokens.length}`;
     const { up, down: below, left, right } = this.buttons;
     up.disabled = row0 <= region.row0;
@@ -53,8 +79,12 @@ export class HeadTable {
     left.disabled = col0 <= region.col0;
     right.disabled = col0 + cols.length >= region.col0 + region.cols;
     this.page = (down, across) => {
-      const inside = (/** @type {number} */ value, /** @type {number} */ from, /** @type {number} */ size) => Math.max(from, Math.min(from + size - 1, value));
-      this.choose({ row: down ? inside(row0 + down, region.row0, region.rows) : chosen.row, col: across ? inside(col0 + across, region.col0, region.cols) : (chosen.col ?? col0) });
+      const inside = (/** @type {number} */ value, /** @type {number} */ from, /** @type {number} */ size) =>
+        Math.max(from, Math.min(from + size - 1, value));
+      this.choose({
+        row: down ? inside(row0 + down, region.row0, region.rows) : chosen.row,
+        col: across ? inside(col0 + across, region.col0, region.cols) : (chosen.col ?? col0),
+      });
     };
   }
 }

@@ -18,16 +18,32 @@ export function headTools({ zoom, whole, data }) {
   for (const view of /** @type {const} */ (["heatmap", "arcs", "table"])) {
     views.append(toggle(view[0].toUpperCase() + view.slice(1), false, () => store.set({ view }), { "data-view": view }));
   }
-  const scale = h("select", { id: "scale", "aria-label": "Colour scale", onchange: () => store.set({ scale: /** @type {keyof typeof SCALES} */ (scale.value) }) });
+  const scale = h("select", {
+    id: "scale",
+    "aria-label": "Colour scale",
+    onchange: () => store.set({ scale: /** @type {keyof typeof SCALES} */ (scale.value) }),
+  });
   for (const [value, { name }] of Object.entries(SCALES)) scale.append(h("option", { value, text: name }));
   const first = toggle("Without first token", false, (noFirst) => store.set({ noFirst }), { id: "no-first" });
-  const lock = toggle("Lock row", true, (locked) => store.set({ lock: locked }), { id: "lock-row", title: "Bars stay with the selected row; off: they follow the pointer" });
-  const zoomGroup = h("div", { class: "segments small-tools", role: "group", "aria-label": "Zoom" },
+  const lock = toggle("Lock row", true, (locked) => store.set({ lock: locked }), {
+    id: "lock-row",
+    title: "Bars stay with the selected row; off: they follow the pointer",
+  });
+  const zoomGroup = h(
+    "div",
+    { class: "segments small-tools", role: "group", "aria-label": "Zoom" },
     h("button", { type: "button", class: "toggle", text: "−", "aria-label": "Zoom out", onclick: () => zoom(1 / 1.5) }),
     h("button", { type: "button", class: "toggle", text: "+", "aria-label": "Zoom in", onclick: () => zoom(1.5) }),
-    h("button", { type: "button", class: "toggle", text: "All", "aria-label": "Show all tokens", onclick: whole }));
-  const save = h("select", { id: "export", class: "small-tools", "aria-label": "Copy or export this head" }, h("option", { value: "", text: "Export" }),
-    h("option", { value: "copy", text: "Copy as table" }), h("option", { value: "csv", text: "Save CSV" }), h("option", { value: "json", text: "Save JSON" }));
+    h("button", { type: "button", class: "toggle", text: "All", "aria-label": "Show all tokens", onclick: whole }),
+  );
+  const save = h(
+    "select",
+    { id: "export", class: "small-tools", "aria-label": "Copy or export this head" },
+    h("option", { value: "", text: "Export" }),
+    h("option", { value: "copy", text: "Copy as table" }),
+    h("option", { value: "csv", text: "Save CSV" }),
+    h("option", { value: "json", text: "Save JSON" }),
+  );
   save.addEventListener("change", () => {
     const head = data();
     if (head && save.value) void exportHead(head, /** @type {"copy" | "csv" | "json"} */ (save.value), store.state);
@@ -36,19 +52,24 @@ export function headTools({ zoom, whole, data }) {
   const note = h("span", { class: "small dim" });
   const legend = legendLine(note);
   store.on(["view"], ({ view }) => {
-    for (const button of views.children) button.setAttribute("aria-pressed", String(/** @type {HTMLElement} */ (button).dataset.view === view));
+    for (const button of views.children)
+      button.setAttribute("aria-pressed", String(/** @type {HTMLElement} */ (button).dataset.view === view));
     zoomGroup.hidden = legend.hidden = view !== "heatmap";
   });
   store.on(["scale", "noFirst"], (state) => {
     scale.value = state.scale;
     first.setAttribute("aria-pressed", String(state.noFirst));
-    note.textContent = state.noFirst ? `${SCALES[state.scale].legend}; first token left out, rows renormalised` : `${SCALES[state.scale].legend}; grey: masked`;
+    note.textContent = state.noFirst
+      ? `${SCALES[state.scale].legend}; first token left out, rows renormalised`
+      : `${SCALES[state.scale].legend}; grey: masked`;
   });
   store.on(["lock"], (state) => lock.setAttribute("aria-pressed", String(state.lock)));
   /** @param {boolean} possible */
   const allowFirst = (possible) => {
     first.disabled = !possible;
-    first.title = possible ? "Leaves key 0 out and lets each row sum to 1 again" : "Zoom in until every cell is shown (about 1,000 tokens) to renormalise rows";
+    first.title = possible
+      ? "Leaves key 0 out and lets each row sum to 1 again"
+      : "Zoom in until every cell is shown (about 1,000 tokens) to renormalise rows";
   };
   return { bar: h("div", { class: "head-tools" }, views, scale, first), zoom: zoomGroup, save, lock, legend, allowFirst };
 }

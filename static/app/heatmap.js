@@ -1,6 +1,5 @@
 // The heatmap of one head: picture, both token axes, crosshair, pointer and keyboard. It draws what it is given and reports
 // which cell is meant; what a cell is worth is looked up elsewhere.
-import { cellsOfPixel } from "../lib/maths.js";
 import { toShade } from "../lib/pattern.js";
 import { drawAxis } from "./axes.js";
 import { h, sizeCanvas } from "./dom.js";
@@ -26,13 +25,30 @@ export class Heatmap {
     this.reports = reports;
     this.canvas = h("canvas", { class: "heat-canvas", "aria-hidden": "true" });
     this.marks = h("canvas", { class: "heat-marks", "aria-hidden": "true" });
-    this.stage = h("div", {
-      class: "heat-stage", id: "heatmap", tabindex: 0, role: "application", "aria-roledescription": "heatmap", "aria-describedby": "cell-readout",
-      "aria-label": "Attention weights: queries down, keys across. Arrow keys move the cell, plus and minus zoom.",
-    }, this.canvas, this.marks);
+    this.stage = h(
+      "div",
+      {
+        class: "heat-stage",
+        id: "heatmap",
+        tabindex: 0,
+        role: "application",
+        "aria-roledescription": "heatmap",
+        "aria-describedby": "cell-readout",
+        "aria-label": "Attention weights: queries down, keys across. Arrow keys move the cell, plus and minus zoom.",
+      },
+      this.canvas,
+      this.marks,
+    );
     this.rows = h("div", { class: "axis-rows", "aria-hidden": "true" });
     this.cols = h("div", { class: "axis-cols", "aria-hidden": "true" });
-    this.element = h("div", { class: "heat" }, h("p", { class: "heat-corner", "aria-hidden": "true" }, "keys →", h("br"), "queries ↓"), this.cols, this.rows, this.stage);
+    this.element = h(
+      "div",
+      { class: "heat" },
+      h("p", { class: "heat-corner", "aria-hidden": "true" }, "keys →", h("br"), "queries ↓"),
+      this.cols,
+      this.rows,
+      this.stage,
+    );
     /** @type {Picture | null} */
     this.picture = null;
     /** @type {import("./state.js").Piece[]} */
@@ -115,7 +131,8 @@ export class Heatmap {
       const y = (this.chosen.row - region.row0) * cell;
       context.lineWidth = 2;
       context.strokeRect(1, y + (cell > 6 ? 0 : -1), width - 2, Math.max(cell - 1, 3));
-      if (this.chosen.col !== null) context.strokeRect((this.chosen.col - region.col0) * cell + 1, y + 1, Math.max(cell - 3, 3), Math.max(cell - 3, 3));
+      if (this.chosen.col !== null)
+        context.strokeRect((this.chosen.col - region.col0) * cell + 1, y + 1, Math.max(cell - 3, 3), Math.max(cell - 3, 3));
     }
     if (this.pointed) {
       context.lineWidth = 1;
@@ -172,12 +189,16 @@ export class Heatmap {
       if (cell && !drag?.moved) this.reports.choose(cell);
       drag = null;
     });
-    this.stage.addEventListener("wheel", (event) => {
-      const cell = this.#cellAt(event);
-      if (!cell || !(event.ctrlKey || event.metaKey)) return; // a plain wheel scrolls the page
-      event.preventDefault();
-      this.reports.zoom(event.deltaY < 0 ? 1.25 : 0.8, cell);
-    }, { passive: false });
+    this.stage.addEventListener(
+      "wheel",
+      (event) => {
+        const cell = this.#cellAt(event);
+        if (!cell || !(event.ctrlKey || event.metaKey)) return; // a plain wheel scrolls the page
+        event.preventDefault();
+        this.reports.zoom(event.deltaY < 0 ? 1.25 : 0.8, cell);
+      },
+      { passive: false },
+    );
     this.stage.addEventListener("keydown", (event) => this.#key(event));
   }
 
@@ -188,8 +209,14 @@ export class Heatmap {
     const last = this.tokens.length - 1;
     const step = event.shiftKey ? 10 : 1;
     const goes = {
-      ArrowUp: { row: at.row - step }, ArrowDown: { row: at.row + step }, ArrowLeft: { col: at.col - step }, ArrowRight: { col: at.col + step },
-      Home: { col: 0 }, End: { col: at.row }, PageUp: { row: 0 }, PageDown: { row: last },
+      ArrowUp: { row: at.row - step },
+      ArrowDown: { row: at.row + step },
+      ArrowLeft: { col: at.col - step },
+      ArrowRight: { col: at.col + step },
+      Home: { col: 0 },
+      End: { col: at.row },
+      PageUp: { row: 0 },
+      PageDown: { row: last },
     }[event.key];
     const zoom = { "+": 1.5, "=": 1.5, "-": 1 / 1.5 }[event.key];
     if (!goes && !zoom) return;
@@ -211,18 +238,4 @@ function drawGaps(context, region, cell, ground) {
   context.fillStyle = ground;
   for (let i = 1; i <= region.rows; i += 1) context.fillRect(0, i * cell - 1, region.cols * cell, 1);
   for (let j = 1; j <= region.cols; j += 1) context.fillRect(j * cell - 1, 0, 1, region.rows * cell);
-}
-
-/**
- * The pixel of a reduced picture that holds a cell, and what it covers.
- * @param {Picture} picture
- * @param {Cell} cell
- * @returns {{value: number, rows: [number, number], cols: [number, number]}} half-open ranges of positions
- */
-export function pixelOf({ cells, outRows, outCols, region }, { row, col }) {
-  const i = Math.ceil(((row - region.row0 + 1) * outRows) / region.rows) - 1;
-  const j = Math.ceil(((col - region.col0 + 1) * outCols) / region.cols) - 1;
-  const [r0, r1] = cellsOfPixel(i, region.rows, outRows);
-  const [c0, c1] = cellsOfPixel(j, region.cols, outCols);
-  return { value: cells[i * outCols + j], rows: [region.row0 + r0, region.row0 + r1], cols: [region.col0 + c0, region.col0 + c1] };
 }

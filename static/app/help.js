@@ -25,11 +25,19 @@ const KEYS = [
 export function mountHelp() {
   const dialog = /** @type {HTMLDialogElement} */ (byId("help-dialog"));
   const close = h("button", { type: "button", text: "Close", onclick: () => dialog.close() });
-  dialog.append(h("div", { class: "dialog-body" },
-    h("div", { class: "dialog-top" }, h("h2", { id: "help-title", text: "Words and keys" }), close),
-    h("dl", { class: "glossary" }, ...WORDS.flatMap(([word, meaning]) => [h("dt", { text: word }), h("dd", { text: meaning })])),
-    h("h3", { text: "Keyboard" }),
-    h("dl", { class: "glossary" }, ...KEYS.flatMap(([key, does]) => [h("dt", {}, h("kbd", { text: key })), h("dd", { text: does })])),
-    h("p", { class: "small dim", text: "Everything runs in this browser; prompts are not sent anywhere, except to this playground's own server when it computes or verifies for you. Scripts can use window.playground; static/README.md describes it." })));
+  dialog.append(
+    h(
+      "div",
+      { class: "dialog-body" },
+      h("div", { class: "dialog-top" }, h("h2", { id: "help-title", text: "Words and keys" }), close),
+      h("dl", { class: "glossary" }, ...WORDS.flatMap(([word, meaning]) => [h("dt", { text: word }), h("dd", { text: meaning })])),
+      h("h3", { text: "Keyboard" }),
+      h("dl", { class: "glossary" }, ...KEYS.flatMap(([key, does]) => [h("dt", {}, h("kbd", { text: key })), h("dd", { text: does })])),
+      h("p", {
+        class: "small dim",
+        text: "Everything runs in this browser; prompts are not sent anywhere, except to this playground's own server when it computes or verifies for you. Scripts can use window.playground; static/README.md describes it.",
+      }),
+    ),
+  );
   byId("help").addEventListener("click", () => dialog.showModal());
 }

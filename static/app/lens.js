@@ -1,25 +1,29 @@
 // The logit lens: what each layer would say next. Layers up the side in the order the data flows, positions across, the
 // likeliest token in each cell, colour its probability. Only the columns in view exist as elements.
-import { cividis, inkOn } from "../lib/colours.js";
-import { share } from "../lib/numbers.js";
-import { glyphs } from "./chips.js";
 import { announce, byId, h, panelTop } from "./dom.js";
+import { lensCell, lensRow, nameCell, paintCell } from "./lens_cells.js";
 import { LensData } from "./lens_data.js";
-import { chosenDepth, glyphOf, position, select, store } from "./state.js";
+import { chosenDepth, position, select, store } from "./state.js";
 
 const LABEL_PX = 32;
 const [NARROWEST, WIDEST] = [48, 88];
-
-/** @param {number} depth a row of the lens, 0..L */
-export const depthWords = (depth) => (depth === 0 ? "embedding" : `after ${depth} layer${depth === 1 ? "" : "s"}`);
 
 export class LensPanel {
   constructor() {
     this.panel = byId("depth");
     this.about = h("p");
     this.status = h("p", { class: "small dim", id: "lens-status" });
-    this.grid = h("div", { class: "lens picture", id: "lens", role: "grid", "aria-label": "Logit lens: layers up the side, positions across", "aria-readonly": "true" });
-    this.legend = h("p", { class: "small dim", text: "Colour: probability of the token shown, 0 dark to 1 yellow. Row n reads the residual stream after n layers; emb: the embedding itself." });
+    this.grid = h("div", {
+      class: "lens picture",
+      id: "lens",
+      role: "grid",
+      "aria-label": "Logit lens: layers up the side, positions across",
+      "aria-readonly": "true",
+    });
+    this.legend = h("p", {
+      class: "small dim",
+      text: "Colour: probability of the token shown, 0 dark to 1 yellow. Row n reads the residual stream after n layers; emb: the embedding itself.",
+    });
     panelTop(byId("depth-title"), this.about, h("span", { class: "spacer" }), this.status);
     this.panel.append(this.grid, this.legend);
     /** @type {LensData | null} */
@@ -49,7 +53,13 @@ export class LensPanel {
   load() {
     const { trace, shown } = store.state;
     this.data?.close();
-    this.data = trace ? new LensData(trace, (layer, row0, rows) => this.#arrived(layer, row0, rows), (error) => this.#failed(error)) : null;
+    this.data = trace
+      ? new LensData(
+          trace,
+          (layer, row0, rows) => this.#arrived(layer, row0, rows),
+          (error) => this.#failed(error),
+        )
+      : null;
     store.set({ lens: this.data });
     this.grid.hidden = this.legend.hidden = !trace;
     this.about.textContent = trace ? "what each layer would say next" : "The lens waits for a prompt.";
@@ -63,16 +73,9 @@ export class LensPanel {
   #layout() {
     const { trace } = store.state;
     if (!trace) return;
-    const width = `${LABEL_PX + this.T * this.cell}px`;
-    const row = (/** @type {number | null} */ layer) => {
-      const name = layer === null ? "" : layer === 0 ? "emb" : String(layer);
-      const label = h("div", { role: layer === null ? "columnheader" : "rowheader", class: "lens-label", text: name, "aria-label": layer === null ? null : depthWords(layer) }, layer === null && h("span", { class: "visually-hidden", text: "layers" }));
-      const element = h("div", { role: "row", class: layer === null ? "lens-row names" : "lens-row", "data-layer": layer ?? "" }, label);
-      element.style.width = width;
-      return element;
-    };
     const layers = Array.from({ length: trace.shape.L + 1 }, (_, i) => trace.shape.L - i);
-    this.grid.replaceChildren(row(null), ...layers.map(row));
+    const width = LABEL_PX + this.T * this.cell;
+    this.grid.replaceChildren(...[null, ...layers].map((layer) => lensRow(layer, width)));
     this.window = { from: 0, to: 0 };
     this.#reveal();
     this.fill();
@@ -107,14 +110,10 @@ export class LensPanel {
     const { from, to } = this.window;
     const cells = Array.from({ length: Math.max(0, to - from) }, (_, i) => {
       const place = from + i;
-      const names = row.dataset.layer === "";
-      const cell = h("div", names
-        ? { role: "columnheader", class: "lens-name", "aria-colindex": place + 2 }
-        : { role: "gridcell", class: "lens-cell pending", "aria-colindex": place + 2, tabindex: -1, id: `lens-${row.dataset.layer}-${place}` });
-      cell.style.left = `${LABEL_PX + place * this.cell}px`;
-      cell.style.width = `${this.cell - 2}px`;
-      if (names) cell.append(...glyphs(store.state.shown[place]?.glyph ?? ""));
-      else this.#paint(cell, Number(row.dataset.layer), place);
+      const left = LABEL_PX + place * this.cell;
+      if (row.dataset.layer === "") return nameCell(place, left, this.cell - 2);
+      const cell = lensCell(Number(row.dataset.layer), place, left, this.cell - 2);
+      this.#paint(cell, Number(row.dataset.layer), place);
       return cell;
     });
     row.replaceChildren(/** @type {Element} */ (row.firstElementChild), ...cells);
@@ -122,15 +121,7 @@ export class LensPanel {
 
   /** @param {HTMLElement} cell @param {number} layer @param {number} place */
   #paint(cell, layer, place) {
-    const found = this.data?.get(layer, place);
-    const where = `${depthWords(layer)}, position ${place} ${store.state.shown[place]?.glyph ?? ""}`;
-    cell.setAttribute("aria-label", found ? `${where}: ${glyphOf(found.ids[0])} ${share(Math.exp(found.logprobs[0]))}` : `${where}: being computed`);
-    if (!found) return;
-    const colour = cividis(Math.exp(found.logprobs[0]));
-    cell.classList.remove("pending");
-    cell.style.backgroundColor = `rgb(${colour.join(" ")})`;
-    cell.style.color = inkOn(colour);
-    cell.textContent = glyphOf(found.ids[0]);
+    paintCell(cell, layer, place, this.data?.get(layer, place));
   }
 
   /** @param {number} layer @param {number} row0 @param {number} rows */
@@ -171,7 +162,8 @@ export class LensPanel {
     for (const name of this.grid.querySelectorAll(".lens-name")) {
       name.classList.toggle("on", Number(name.getAttribute("aria-colindex")) - 2 === position(store.state));
     }
-    for (const row of this.grid.children) row.classList.toggle("on", /** @type {HTMLElement} */ (row).dataset.layer === String(chosenDepth(store.state)));
+    for (const row of this.grid.children)
+      row.classList.toggle("on", /** @type {HTMLElement} */ (row).dataset.layer === String(chosenDepth(store.state)));
   }
 
   #listen() {
@@ -208,17 +200,25 @@ export class LensPanel {
   #key(event) {
     const [depth, place] = [chosenDepth(store.state), position(store.state)];
     const goes = {
-      ArrowUp: [depth + 1, place], ArrowDown: [depth - 1, place], ArrowLeft: [depth, place - 1], ArrowRight: [depth, place + 1],
-      Home: [depth, 0], End: [depth, this.T - 1], PageUp: [depth + 5, place], PageDown: [depth - 5, place],
+      ArrowUp: [depth + 1, place],
+      ArrowDown: [depth - 1, place],
+      ArrowLeft: [depth, place - 1],
+      ArrowRight: [depth, place + 1],
+      Home: [depth, 0],
+      End: [depth, this.T - 1],
+      PageUp: [depth + 5, place],
+      PageDown: [depth - 5, place],
     }[event.key];
     if (!goes || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     this.#choose(goes[0], goes[1]);
-    queueMicrotask(() => queueMicrotask(() => {
-      const cell = this.#selectedCell();
-      cell?.focus({ preventScroll: true });
-      cell?.scrollIntoView({ block: "nearest", inline: "nearest" });
-      announce(cell?.getAttribute("aria-label") ?? "");
-    }));
+    queueMicrotask(() =>
+      queueMicrotask(() => {
+        const cell = this.#selectedCell();
+        cell?.focus({ preventScroll: true });
+        cell?.scrollIntoView({ block: "nearest", inline: "nearest" });
+        announce(cell?.getAttribute("aria-label") ?? "");
+      }),
+    );
   }
 }

@@ -68,7 +68,8 @@ export class LensData {
     const layers = [depth, ...Array.from({ length: this.trace.shape.L + 1 }, (_, i) => this.trace.shape.L - i)];
     for (const layer of layers) if (!this.get(layer, position)) return { layer, row0: position, rows: 1 };
     if (this.trace.lensOrder === "columns") {
-      for (let place = to - 1; place >= from; place -= 1) for (const layer of layers) if (!this.get(layer, place)) return { layer, row0: place, rows: 1 };
+      for (let place = to - 1; place >= from; place -= 1)
+        for (const layer of layers) if (!this.get(layer, place)) return { layer, row0: place, rows: 1 };
     }
     for (const layer of layers) {
       const missing = this.#missing(layer, from, to);
@@ -86,7 +87,11 @@ export class LensData {
         const found = await this.trace.lensRows(next);
         for (let i = 0; i < next.rows; i += 1) {
           const part = [i * 10, i * 10 + 10];
-          const cell = { ids: Array.from(found.ids).slice(...part), logprobs: Array.from(found.logprobs).slice(...part), entropy: found.entropy[i] };
+          const cell = {
+            ids: Array.from(found.ids).slice(...part),
+            logprobs: Array.from(found.logprobs).slice(...part),
+            entropy: found.entropy[i],
+          };
           this.cells.set(next.layer * this.trace.shape.T + next.row0 + i, cell);
         }
         if (!this.closed) this.onCells(next.layer, next.row0, next.rows);

@@ -10,8 +10,19 @@ const QUIET_MS = 150;
 
 /** Fields of the link in words, for the sentence about what could not be used. */
 const WORDS = {
-  model: "model", layer: "layer", head: "head", token: "token", key: "key", scale: "scale", noFirst: "first-token switch", lock: "row lock",
-  view: "view", zoom: "zoom", depth: "lens layer", target: "followed token", prompt: "prompt",
+  model: "model",
+  layer: "layer",
+  head: "head",
+  token: "token",
+  key: "key",
+  scale: "scale",
+  noFirst: "first-token switch",
+  lock: "row lock",
+  view: "view",
+  zoom: "zoom",
+  depth: "lens layer",
+  target: "followed token",
+  prompt: "prompt",
 };
 
 /** @returns {View} what the address asks for; says so when part of it could not be used */
@@ -33,7 +44,14 @@ export function clampView(state) {
   if (!trace) return;
   const { L, N, V } = trace.shape;
   /** @type {[keyof View, number][]} */
-  const limits = [["layer", L], ["head", N], ["token", shown.length], ["key", shown.length], ["depth", L + 1], ["target", V]];
+  const limits = [
+    ["layer", L],
+    ["head", N],
+    ["token", shown.length],
+    ["key", shown.length],
+    ["depth", L + 1],
+    ["target", V],
+  ];
   const beyond = limits.filter(([field, limit]) => typeof state[field] === "number" && /** @type {number} */ (state[field]) >= limit);
   if (beyond.length === 0) return;
   store.set(Object.fromEntries(beyond.map(([field]) => [field, null])));

@@ -25,7 +25,11 @@ function modelOf(wanted) {
   const { models, defaultModel } = store.state;
   const usable = models.filter((model) => model.files);
   if (wanted && !usable.some((model) => model.id === wanted)) {
-    notify({ id: "link-model", kind: "info", text: `The model ${wanted} is not here; \`playground pull ${wanted}\` may bring it. Showing another one.` });
+    notify({
+      id: "link-model",
+      kind: "info",
+      text: `The model ${wanted} is not here; \`playground pull ${wanted}\` may bring it. Showing another one.`,
+    });
   }
   return [wanted, defaultModel].find((id) => usable.some((model) => model.id === id)) ?? usable[0]?.id;
 }

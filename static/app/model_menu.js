@@ -11,13 +11,21 @@ import { store } from "./state.js";
 export const headsWords = ({ shape: { L, N, K } }) => `${L} layers × ${N} heads${K === N ? "" : ` (${K} K/V)`}`;
 
 /** Models that one command brings, for those who do not have them yet. */
-const PULLABLE = [{ id: "smollm2-135m", words: "SmolLM2-135M-Instruct: 30 layers × 9 heads (3 K/V) · 269 MB · Apache-2.0 · not pulled yet" }];
+const PULLABLE = [
+  { id: "smollm2-135m", words: "SmolLM2-135M-Instruct: 30 layers × 9 heads (3 K/V) · 269 MB · Apache-2.0 · not pulled yet" },
+];
 
 /** Makes the menu in the top bar. */
 export function mountModelMenu() {
   const anchor = byId("model-menu");
   const panel = h("div", { class: "menu", id: "model-panel", hidden: true });
-  const button = h("button", { type: "button", class: "menu-button", id: "model-button", "aria-expanded": "false", "aria-controls": "model-panel" });
+  const button = h("button", {
+    type: "button",
+    class: "menu-button",
+    id: "model-button",
+    "aria-expanded": "false",
+    "aria-controls": "model-panel",
+  });
   anchor.replaceChildren(button, panel);
   const open = (/** @type {boolean} */ wanted) => {
     panel.hidden = !wanted;
@@ -34,7 +42,10 @@ export function mountModelMenu() {
     if (!panel.hidden && !event.composedPath().includes(anchor)) open(false);
   });
   store.on(["entry"], ({ entry }) => {
-    button.replaceChildren(entry ? h("span", { text: entry.name }) : "Model", entry ? h("span", { class: "dim small wide-only", text: ` ${headsWords(entry)} · ${megabytes(weightBytes(entry))}` }) : "");
+    button.replaceChildren(
+      entry ? h("span", { text: entry.name }) : "Model",
+      entry ? h("span", { class: "dim small wide-only", text: ` ${headsWords(entry)} · ${megabytes(weightBytes(entry))}` }) : "",
+    );
   });
   store.on(["modelStates", "models"], () => panel.hidden || void draw(panel, () => open(false)));
 }
@@ -45,30 +56,72 @@ export function mountModelMenu() {
  */
 async function draw(panel, close) {
   const { models, entry, modelStates, engine, progress } = store.state;
-  const kept = new Map(await Promise.all(models.filter((model) => model.files).map(async (model) => /** @type {const} */ ([model.id, await keptWeightBytes(model)]))));
+  const kept = new Map(
+    await Promise.all(
+      models.filter((model) => model.files).map(async (model) => /** @type {const} */ ([model.id, await keptWeightBytes(model)])),
+    ),
+  );
   const rows = models.map((model) => {
     const chosen = model.id === entry?.id;
-    if (!model.files) return h("li", { class: "menu-row" }, h("strong", { text: model.name }), h("p", { class: "small dim", text: /** @type {any} */ (model).refused ?? "not pulled yet" }), command(model.id));
+    if (!model.files)
+      return h(
+        "li",
+        { class: "menu-row" },
+        h("strong", { text: model.name }),
+        h("p", { class: "small dim", text: /** @type {any} */ (model).refused ?? "not pulled yet" }),
+        command(model.id),
+      );
     const bytes = weightBytes(model);
     const here = kept.get(model.id) ?? 0;
-    const words = (chosen && modelStates[model.id]) || (here === 0 ? "not in this browser yet" : here < bytes ? `${megabytes(here)} of ${megabytes(bytes)} kept here` : "kept in this browser");
+    const words =
+      (chosen && modelStates[model.id]) ||
+      (here === 0
+        ? "not in this browser yet"
+        : here < bytes
+          ? `${megabytes(here)} of ${megabytes(bytes)} kept here`
+          : "kept in this browser");
     const label = chosen && engine ? "In use" : chosen && progress ? "Loading" : here > 0 && here < bytes ? "Resume" : "Use";
-    const use = h("button", { type: "button", text: label, disabled: chosen && (engine !== null || progress !== null), "aria-label": `${label}: ${model.name}` });
+    const use = h("button", {
+      type: "button",
+      text: label,
+      disabled: chosen && (engine !== null || progress !== null),
+      "aria-label": `${label}: ${model.name}`,
+    });
     use.addEventListener("click", () => {
       close();
       byId("model-button").focus();
       chooseModel(model.id).catch(() => {}); // a notice says what went wrong
     });
-    const cancel = chosen && progress?.cancel && !engine ? h("button", { type: "button", text: "Cancel", onclick: () => progress.cancel?.() }) : null;
-    return h("li", { class: "menu-row", "aria-current": chosen },
-      h("div", {}, h("strong", { text: model.name }), h("p", { class: "small dim", text: `${headsWords(model)} · ${megabytes(bytes)} · ${model.licence}` }),
-        h("p", { class: "small", text: words }), h("p", { class: "small dim mono hash", title: model.hash, text: `sha256 ${model.hash.slice(0, 16)}…` })),
-      cancel, use);
+    const cancel =
+      chosen && progress?.cancel && !engine ? h("button", { type: "button", text: "Cancel", onclick: () => progress.cancel?.() }) : null;
+    return h(
+      "li",
+      { class: "menu-row", "aria-current": chosen },
+      h(
+        "div",
+        {},
+        h("strong", { text: model.name }),
+        h("p", { class: "small dim", text: `${headsWords(model)} · ${megabytes(bytes)} · ${model.licence}` }),
+        h("p", { class: "small", text: words }),
+        h("p", { class: "small dim mono hash", title: model.hash, text: `sha256 ${model.hash.slice(0, 16)}…` }),
+      ),
+      cancel,
+      use,
+    );
   });
   for (const { id, words } of PULLABLE) {
-    if (!models.some((model) => model.id === id)) rows.push(h("li", { class: "menu-row" }, h("div", {}, h("strong", { text: id }), h("p", { class: "small dim", text: words })), command(id)));
+    if (!models.some((model) => model.id === id))
+      rows.push(
+        h("li", { class: "menu-row" }, h("div", {}, h("strong", { text: id }), h("p", { class: "small dim", text: words })), command(id)),
+      );
   }
-  const more = h("p", { class: "small dim" }, "More: ", h("code", { text: "playground pull OWNER/NAME" }), " takes Llama, Qwen2, Qwen3, Mistral and SmolLM3 checkpoints from the Hugging Face hub, or a folder.");
+  const more = h(
+    "p",
+    { class: "small dim" },
+    "More: ",
+    h("code", { text: "playground pull OWNER/NAME" }),
+    " takes Llama, Qwen2, Qwen3, Mistral and SmolLM3 checkpoints from the Hugging Face hub, or a folder.",
+  );
   panel.replaceChildren(h("ul", { "aria-label": "Models" }, ...rows), more);
 }
 

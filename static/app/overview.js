@@ -37,7 +37,15 @@ export class Overview {
     const T = data.trace.shape.T;
     if (this.known?.data !== data) {
       const out = Math.min(T, SIDE);
-      const cells = await data.trace.window({ layer: data.layer, head0: data.head, heads: 1, ...wholeRegion(T), outRows: out, outCols: out, reduce: "max" });
+      const cells = await data.trace.window({
+        layer: data.layer,
+        head0: data.head,
+        heads: 1,
+        ...wholeRegion(T),
+        outRows: out,
+        outCols: out,
+        reduce: "max",
+      });
       this.known = { data, cells: maskPixels(cells, wholeRegion(T), out, out, data.rule), out };
     }
     const { cells, out } = this.known;

@@ -21,7 +21,8 @@ class PlaygroundTrace {
 
 /** @param {string} name @param {number} value @param {number} end */
 function whole(name, value, end) {
-  if (!Number.isInteger(value) || value < 0 || value >= end) throw new RangeError(`${name} is ${value}; this trace has ${name}s 0 to ${end - 1}.`);
+  if (!Number.isInteger(value) || value < 0 || value >= end)
+    throw new RangeError(`${name} is ${value}; this trace has ${name}s 0 to ${end - 1}.`);
   return value;
 }
 
@@ -47,8 +48,11 @@ export function exposePlayground(ready) {
       /** @type {number[]} */
       const ids = typeof prompt === "string" ? tokens.encode(prompt) : Array.from(prompt?.ids ?? []);
       if (ids.length === 0) throw new RangeError("The prompt has no tokens; give some text or {ids: [...]}.");
-      if (ids.length > entry.max_tokens) throw new RangeError(`The prompt has ${ids.length} tokens; ${entry.name} takes at most ${entry.max_tokens}.`);
-      for (const id of ids) if (!Number.isInteger(id) || id < 0 || id >= entry.shape.V) throw new RangeError(`Token id ${id} is not one of this model's; they are 0 to ${entry.shape.V - 1}.`);
+      if (ids.length > entry.max_tokens)
+        throw new RangeError(`The prompt has ${ids.length} tokens; ${entry.name} takes at most ${entry.max_tokens}.`);
+      for (const id of ids)
+        if (!Number.isInteger(id) || id < 0 || id >= entry.shape.V)
+          throw new RangeError(`Token id ${id} is not one of this model's; they are 0 to ${entry.shape.V - 1}.`);
       return new PlaygroundTrace(await engine.run(ids), tokens.pieces(ids));
     },
     /** Words about who computes; null before that is known. */

@@ -34,10 +34,18 @@ export function mountPrediction() {
     if (!next) return list.replaceChildren();
     note.textContent = "";
     byId("next-title").append(" after ", h("span", { class: "mono" }, ...glyphs(shown[next.position]?.glyph ?? "")));
-    list.replaceChildren(...barRows(next.best.map(({ id, logprob }) => ({
-      name: glyphOf(id), value: Math.exp(logprob), chosen: id === target, note: `id ${id}`,
-      about: "probability; choose to follow its rank", run: () => store.set({ target: id }),
-    }))));
+    list.replaceChildren(
+      ...barRows(
+        next.best.map(({ id, logprob }) => ({
+          name: glyphOf(id),
+          value: Math.exp(logprob),
+          chosen: id === target,
+          note: `id ${id}`,
+          about: "probability; choose to follow its rank",
+          run: () => store.set({ target: id }),
+        })),
+      ),
+    );
   });
   store.on(["stale"], ({ stale }) => list.classList.toggle("stale", stale));
 }

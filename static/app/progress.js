@@ -19,7 +19,13 @@ function numbers({ done, total, unit }) {
 export function progressLine() {
   const bar = h("progress", { max: "1", "aria-label": "Progress" });
   const words = h("span", { id: "progress-words" });
-  const cancel = h("button", { type: "button", id: "cancel", class: "quiet", text: "Cancel", onclick: () => store.state.progress?.cancel?.() });
+  const cancel = h("button", {
+    type: "button",
+    id: "cancel",
+    class: "quiet",
+    text: "Cancel",
+    onclick: () => store.state.progress?.cancel?.(),
+  });
   const line = h("div", { class: "progress-line", hidden: true }, bar, words, cancel);
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;

@@ -25,7 +25,11 @@ export function mountPrompt() {
   const counter = h("p", { id: "token-count", class: "token-count" });
   const error = h("p", { id: "prompt-error", class: "error", role: "alert" });
   const note = h("p", { id: "prompt-note", class: "small dim", role: "status" });
-  const examples = h("div", { class: "examples", role: "group", "aria-label": "Example prompts" }, h("span", { class: "small dim", text: "Examples" }));
+  const examples = h(
+    "div",
+    { class: "examples", role: "group", "aria-label": "Example prompts" },
+    h("span", { class: "small dim", text: "Examples" }),
+  );
   for (const [name, text] of EXAMPLES) {
     examples.append(h("button", { type: "button", class: "quiet", text: name, onclick: () => setPrompt(text, { now: true }) }));
   }

@@ -22,9 +22,15 @@ export function rankPlot(ranks, depth, name) {
     parts.push(label(BOX.left - 6, at + 4, decade < 3 ? String(10 ** decade) : `${10 ** (decade - 3)}k`, "end"));
   }
   parts.push(svg("line", { class: "cursor", x1: x(depth), x2: x(depth), y1: BOX.top, y2: HEIGHT - BOX.bottom }));
-  parts.push(svg("polyline", { class: "curve", points: ranks.map((rank, layer) => `${x(layer).toFixed(1)},${y(rank).toFixed(1)}`).join(" ") }));
+  parts.push(
+    svg("polyline", { class: "curve", points: ranks.map((rank, layer) => `${x(layer).toFixed(1)},${y(rank).toFixed(1)}`).join(" ") }),
+  );
   parts.push(svg("circle", { class: "dot", cx: x(depth), cy: y(ranks[depth]), r: 3 }));
-  parts.push(label(BOX.left, HEIGHT - 4, "emb", "middle"), label(x(last), HEIGHT - 4, String(last), "end"), label((x(0) + x(last)) / 2, HEIGHT - 4, "layer", "middle"));
+  parts.push(
+    label(BOX.left, HEIGHT - 4, "emb", "middle"),
+    label(x(last), HEIGHT - 4, String(last), "end"),
+    label((x(0) + x(last)) / 2, HEIGHT - 4, "layer", "middle"),
+  );
   return svg("svg", { class: "rank-plot", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": rankStory(ranks, name) }, ...parts);
 }
 

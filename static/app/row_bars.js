@@ -19,7 +19,9 @@ export function barRows(rows) {
       h("span", { class: "bar-track", "aria-hidden": "true" }, fill),
       h("span", { class: "bar-value", text: share(value) }),
     ];
-    const bar = run ? h("button", { type: "button", class: "bar", "aria-description": about, "aria-pressed": String(chosen === true) }, ...inside) : h("div", { class: "bar" }, ...inside);
+    const bar = run
+      ? h("button", { type: "button", class: "bar", "aria-description": about, "aria-pressed": String(chosen === true) }, ...inside)
+      : h("div", { class: "bar" }, ...inside);
     if (run) bar.addEventListener("click", run);
     return h("li", {}, bar);
   });
@@ -34,7 +36,12 @@ export class RowBars {
     this.choose = choose;
     this.title = h("h3", { id: "row-title" });
     this.list = h("ol", { class: "bars two-columns", "aria-labelledby": "row-title" });
-    this.element = h("div", { class: "row-bars", id: "row-bars" }, h("div", { class: "row" }, this.title, h("span", { class: "spacer" }), lock), this.list);
+    this.element = h(
+      "div",
+      { class: "row-bars", id: "row-bars" },
+      h("div", { class: "row" }, this.title, h("span", { class: "spacer" }), lock),
+      this.list,
+    );
   }
 
   /**
@@ -47,11 +54,24 @@ export class RowBars {
     const order = Array.from(weights.keys()).filter((i) => !Number.isNaN(weights[i]));
     order.sort((a, b) => weights[b] - weights[a] || a - b);
     const rest = order.slice(MOST).reduce((sum, i) => sum + weights[i], 0);
-    this.title.replaceChildren(`Query ${row} `, h("span", { class: "mono ink" }, ...glyphs(tokens[row]?.glyph ?? "")),
-      order.length > MOST ? ` reads (${order.length - MOST} more keys share ${share(rest)})` : " reads");
-    this.list.replaceChildren(...barRows(order.slice(0, MOST).map((i) => ({
-      name: tokens[i]?.glyph ?? "", value: weights[i], chosen: i === key, note: `key ${i}`,
-      about: `weight of key ${i}; choose to mark its cell`, run: () => this.choose(i),
-    }))));
+    this.title.replaceChildren(
+      `Query ${row} `,
+      h("span", { class: "mono ink" }, ...glyphs(tokens[row]?.glyph ?? "")),
+      order.length > MOST ? ` reads (${order.length - MOST} more keys share ${share(rest)})` : " reads",
+    );
+    this.list.replaceChildren(
+      ...barRows(
+        order
+          .slice(0, MOST)
+          .map((i) => ({
+            name: tokens[i]?.glyph ?? "",
+            value: weights[i],
+            chosen: i === key,
+            note: `key ${i}`,
+            about: `weight of key ${i}; choose to mark its cell`,
+            run: () => this.choose(i),
+          })),
+      ),
+    );
   }
 }

@@ -19,10 +19,12 @@ const ANSWER_BYTES = 16 * 1024 * 1024;
  * @returns {Record<string, {shape: number[], data: Float32Array}>}
  */
 export function tensors(file) {
-  return Object.fromEntries(Array.from(openSafetensors(file), ([name, { dtype, shape, bytes }]) => {
-    const aligned = bytes.slice().buffer;
-    return [name, { shape, data: dtype === "I32" ? Float32Array.from(new Int32Array(aligned)) : new Float32Array(aligned) }];
-  }));
+  return Object.fromEntries(
+    Array.from(openSafetensors(file), ([name, { dtype, shape, bytes }]) => {
+      const aligned = bytes.slice().buffer;
+      return [name, { shape, data: dtype === "I32" ? Float32Array.from(new Int32Array(aligned)) : new Float32Array(aligned) }];
+    }),
+  );
 }
 
 export class ServerEngine {
@@ -118,7 +120,8 @@ class ServerTrace {
     const answer = this.#ask(["q", "k", "lse"], { layers });
     layers.forEach((l, i) => {
       const part = answer.then(({ q, k, lse }) => ({
-        q: q.data.subarray(i * T * N * H, (i + 1) * T * N * H), k: k.data.subarray(i * T * K * H, (i + 1) * T * K * H),
+        q: q.data.subarray(i * T * N * H, (i + 1) * T * N * H),
+        k: k.data.subarray(i * T * K * H, (i + 1) * T * K * H),
         lse: lse.data.subarray(i * N * T, (i + 1) * N * T),
       }));
       part.catch(() => this.layers.delete(l));
@@ -140,7 +143,11 @@ class ServerTrace {
 
   /** @param {number} position */
   logits(position) {
-    if (!this.rows.has(position)) this.rows.set(position, this.#ask(["logits"], { positions: [position] }).then(({ logits }) => logits.data));
+    if (!this.rows.has(position))
+      this.rows.set(
+        position,
+        this.#ask(["logits"], { positions: [position] }).then(({ logits }) => logits.data),
+      );
     return /** @type {Promise<Float32Array>} */ (this.rows.get(position));
   }
 
@@ -194,9 +201,12 @@ class ServerTrace {
     const found = await Promise.all(positions.map(async (position) => (await this.#summary(position))[layer]));
     const targets = target === undefined ? [] : await Promise.all(positions.map((position) => this.#depth(position, layer)));
     return {
-      ids: found.flatMap(({ best }) => best.map(({ id }) => id)), logprobs: found.flatMap(({ best }) => best.map(({ logprob }) => logprob)),
-      entropy: found.map((row) => row.entropy), lse: found.map(({ lse }) => lse),
-      targetLogprob: targets.map((logits, i) => logits[target ?? 0] - found[i].lse), targetRank: targets.map((logits) => rankOf(logits, target ?? 0)),
+      ids: found.flatMap(({ best }) => best.map(({ id }) => id)),
+      logprobs: found.flatMap(({ best }) => best.map(({ logprob }) => logprob)),
+      entropy: found.map((row) => row.entropy),
+      lse: found.map(({ lse }) => lse),
+      targetLogprob: targets.map((logits, i) => logits[target ?? 0] - found[i].lse),
+      targetRank: targets.map((logits) => rankOf(logits, target ?? 0)),
     };
   }
 
@@ -217,6 +227,7 @@ class ServerTrace {
  */
 function rankOf(logits, target) {
   let rank = 0;
-  for (let id = 0; id < logits.length; id += 1) if (logits[id] > logits[target] || (logits[id] === logits[target] && id < target)) rank += 1;
+  for (let id = 0; id < logits.length; id += 1)
+    if (logits[id] > logits[target] || (logits[id] === logits[target] && id < target)) rank += 1;
   return rank;
 }

@@ -50,7 +50,12 @@ export async function chooseModel(id) {
       ? `Loading stopped; ${count(kept / 1e6)} of ${count(weightBytes(entry) / 1e6)} MB are kept here.`
       : `${entry.name} could not be loaded: ${sentence(error)}`;
     setModelState(id, aborted(error) ? `stopped at ${count(kept / 1e6)} MB` : "could not be loaded");
-    notify({ id: "load", kind: aborted(error) ? "info" : "warning", text, action: { label: aborted(error) ? "Resume" : "Try again", run: resume } });
+    notify({
+      id: "load",
+      kind: aborted(error) ? "info" : "warning",
+      text,
+      action: { label: aborted(error) ? "Resume" : "Try again", run: resume },
+    });
     throw error;
   } finally {
     if (mine === loading) store.set({ progress: null });
@@ -147,7 +152,11 @@ export async function compute() {
   }
   store.set({ stale: true });
   try {
-    const next = await runTimed(engine, typed.map((piece) => piece.id), mine);
+    const next = await runTimed(
+      engine,
+      typed.map((piece) => piece.id),
+      mine,
+    );
     if (mine !== running) return next.destroy();
     const old = store.state.trace;
     store.set({ trace: next, shown: typed, stale: false, progress: null });
@@ -158,7 +167,9 @@ export async function compute() {
     if (mine !== running) return;
     wanted = "";
     store.set({ progress: null });
-    const text = aborted(error) ? "Computing was cancelled; the picture is the one before." : `This prompt could not be computed: ${sentence(error)}`;
+    const text = aborted(error)
+      ? "Computing was cancelled; the picture is the one before."
+      : `This prompt could not be computed: ${sentence(error)}`;
     notify({ id: "run", kind: aborted(error) ? "info" : "warning", text, action: { label: "Compute again", run: () => void compute() } });
   }
 }

@@ -37,9 +37,20 @@ import { Store } from "./store.js";
  * @property {() => void} destroy
  */
 
-/** @typedef {{layer: number, head0: number, heads: number, row0: number, rows: number, col0: number, cols: number, outRows: number, outCols: number, reduce: "max" | "mean"}} WindowRequest */
-/** @typedef {{ids: ArrayLike<number>, logprobs: ArrayLike<number>, entropy: ArrayLike<number>, targetLogprob?: ArrayLike<number>, targetRank?: ArrayLike<number>}} LensRows */
-/** @typedef {{maxTokens: number, temperature: number, topK: number, topP: number, seed: number, stopIds?: number[], signal?: AbortSignal}} Sampling */
+/**
+ * Part of the patterns of some heads, reduced to outRows x outCols pixels.
+ * @typedef {{layer: number, head0: number, heads: number, row0: number, rows: number, col0: number, cols: number, outRows: number,
+ *   outCols: number, reduce: "max" | "mean"}} WindowRequest
+ */
+/**
+ * Rows of the lens: the ten best of each row, its entropy in nats, and the target's place (0 is first).
+ * @typedef {{ids: ArrayLike<number>, logprobs: ArrayLike<number>, entropy: ArrayLike<number>, targetLogprob?: ArrayLike<number>,
+ *   targetRank?: ArrayLike<number>}} LensRows
+ */
+/**
+ * @typedef {{maxTokens: number, temperature: number, topK: number, topP: number, seed: number, stopIds?: number[],
+ *   signal?: AbortSignal}} Sampling
+ */
 
 /**
  * A loaded model, on this GPU or on the server.
@@ -85,9 +96,25 @@ import { Store } from "./store.js";
 /** @type {State} */
 const INITIAL = {
   ...DEFAULT_VIEW,
-  models: [], defaultModel: null, entry: null, tokens: null, engine: null, deviceWords: "looking for a GPU", typed: [],
-  promptError: null, promptNote: null, trace: null, shown: [], stale: false, progress: null,
-  proof: { verdict: "none", words: "not verified here" }, notices: [], modelStates: {}, painted: 0, lens: null, lensGrown: 0,
+  models: [],
+  defaultModel: null,
+  entry: null,
+  tokens: null,
+  engine: null,
+  deviceWords: "looking for a GPU",
+  typed: [],
+  promptError: null,
+  promptNote: null,
+  trace: null,
+  shown: [],
+  stale: false,
+  progress: null,
+  proof: { verdict: "none", words: "not verified here" },
+  notices: [],
+  modelStates: {},
+  painted: 0,
+  lens: null,
+  lensGrown: 0,
   next: null,
 };
 

@@ -3,10 +3,30 @@
 
 /** Kernel that writes each named intermediate, in the order the data flows. */
 export const WRITTEN_BY = {
-  embed: "embedding", resid_pre: "add", attn_norm: "rmsnorm", q_proj: "matmul", k_proj: "matmul", v: "matmul",
-  q_normed: "rmsnorm", k_normed: "rmsnorm", q: "rope", k: "rope", lse: "attention_fa2", z: "attention_fa2", pattern: "attention_probs",
-  attn_out: "matmul", resid_mid: "add", mlp_norm: "rmsnorm", gate: "matmul", up: "matmul", act: "swiglu", mlp_out: "matmul",
-  resid_post: "add", final_norm: "rmsnorm", logits: "lens", lens_logprobs: "lens",
+  embed: "embedding",
+  resid_pre: "add",
+  attn_norm: "rmsnorm",
+  q_proj: "matmul",
+  k_proj: "matmul",
+  v: "matmul",
+  q_normed: "rmsnorm",
+  k_normed: "rmsnorm",
+  q: "rope",
+  k: "rope",
+  lse: "attention_fa2",
+  z: "attention_fa2",
+  pattern: "attention_probs",
+  attn_out: "matmul",
+  resid_mid: "add",
+  mlp_norm: "rmsnorm",
+  gate: "matmul",
+  up: "matmul",
+  act: "swiglu",
+  mlp_out: "matmul",
+  resid_post: "add",
+  final_norm: "rmsnorm",
+  logits: "lens",
+  lens_logprobs: "lens",
 };
 
 /**

@@ -27,7 +27,11 @@ async function share() {
     announce("The link to this view is in the clipboard.");
     setTimeout(() => (byId("share").textContent = "Share"), 2000);
   } catch {
-    notify({ id: "share", kind: "info", text: "The browser does not let this page write to the clipboard; the address bar holds the link to this view." });
+    notify({
+      id: "share",
+      kind: "info",
+      text: "The browser does not let this page write to the clipboard; the address bar holds the link to this view.",
+    });
   }
 }
 

@@ -4,8 +4,26 @@ import { tensors } from "./server_engine.js";
 import { WRITTEN_BY, largestError, toleranceOf } from "./tolerances.js";
 
 const LAYER_NAMES = [
-  "resid_pre", "attn_norm", "q_proj", "k_proj", "v", "q_normed", "k_normed", "q", "k", "lse", "z", "pattern", "attn_out", "resid_mid",
-  "mlp_norm", "gate", "up", "act", "mlp_out", "resid_post",
+  "resid_pre",
+  "attn_norm",
+  "q_proj",
+  "k_proj",
+  "v",
+  "q_normed",
+  "k_normed",
+  "q",
+  "k",
+  "lse",
+  "z",
+  "pattern",
+  "attn_out",
+  "resid_mid",
+  "mlp_norm",
+  "gate",
+  "up",
+  "act",
+  "mlp_out",
+  "resid_post",
 ];
 const WAIT_MS = 2000;
 

@@ -14,10 +14,25 @@ export function mountVerify() {
   const start = h("button", { type: "button", class: "primary", id: "verify-start", text: "Verify on this device" });
   const stop = h("button", { type: "button", text: "Stop", hidden: true });
   const results = h("div", { id: "verify-results" });
-  dialog.append(h("div", { class: "dialog-body" },
-    h("div", { class: "dialog-top" }, h("h2", { id: "verify-title", text: "Verify on this device" }), h("button", { type: "button", text: "Close", onclick: () => dialog.close() })),
-    h("p", { class: "dim", text: "Runs the prompt once more with every intermediate recorded, and compares each with a PyTorch reference in double precision on the server." }),
-    h("div", { class: "row" }, start, stop), status, results));
+  dialog.append(
+    h(
+      "div",
+      { class: "dialog-body" },
+      h(
+        "div",
+        { class: "dialog-top" },
+        h("h2", { id: "verify-title", text: "Verify on this device" }),
+        h("button", { type: "button", text: "Close", onclick: () => dialog.close() }),
+      ),
+      h("p", {
+        class: "dim",
+        text: "Runs the prompt once more with every intermediate recorded, and compares each with a PyTorch reference in double precision on the server.",
+      }),
+      h("div", { class: "row" }, start, stop),
+      status,
+      results,
+    ),
+  );
   byId("proof-badge").addEventListener("click", () => dialog.showModal());
 
   /** @type {AbortController | null} */
@@ -25,8 +40,10 @@ export function mountVerify() {
   stop.addEventListener("click", () => running?.abort());
   start.addEventListener("click", async () => {
     const { engine, entry, shown } = store.state;
-    if (!engine || !entry || shown.length === 0) return void (status.textContent = "There is nothing to verify yet: load a model and type a prompt.");
-    if (engine.kind === "server") return void (status.textContent = "The server's oracle computes these views itself, so there are no kernels to verify here.");
+    if (!engine || !entry || shown.length === 0)
+      return void (status.textContent = "There is nothing to verify yet: load a model and type a prompt.");
+    if (engine.kind === "server")
+      return void (status.textContent = "The server's oracle computes these views itself, so there are no kernels to verify here.");
     running = new AbortController();
     start.disabled = true;
     stop.hidden = false;
@@ -39,7 +56,12 @@ export function mountVerify() {
         checks.push(check);
         if (check.layer === null || check.name === "resid_post") results.replaceChildren(table(checks));
       };
-      const report = await verify(engine, entry, shown.map((piece) => piece.id), { say, onCheck, signal: running.signal });
+      const report = await verify(
+        engine,
+        entry,
+        shown.map((piece) => piece.id),
+        { say, onCheck, signal: running.signal },
+      );
       results.replaceChildren(table(report.checks));
       conclude(report, say);
     } catch (error) {
@@ -69,7 +91,9 @@ function conclude({ passed, largest, checks, tokens }, say) {
   }
   store.set({ proof: { verdict: "failed", words: "out of tolerance" } });
   const where = wrong.layer === null ? "" : ` of layer ${wrong.layer}`;
-  say(`Out of tolerance. The first intermediate that is wrong is ${wrong.name}${where}, written by the kernel ${wrong.kernel}; what comes after it cannot be right either.`);
+  say(
+    `Out of tolerance. The first intermediate that is wrong is ${wrong.name}${where}, written by the kernel ${wrong.kernel}; what comes after it cannot be right either.`,
+  );
 }
 
 /** One line per kernel and intermediate with its worst layer; the layers unfold. @param {Check[]} checks */
@@ -80,15 +104,26 @@ function table(checks) {
   const rows = [...groups.values()].map((group) => {
     const worst = group.reduce((a, b) => (b.error > a.error ? b : a));
     const verdict = group.every((check) => check.passed);
-    return h("tr", { class: verdict ? "" : "failed" },
-      h("td", {}, h("code", { text: worst.kernel })), h("th", { scope: "row" }, h("code", { text: worst.name })),
-      h("td", { class: "figure", text: three(worst.error) }), h("td", { text: worst.layer === null ? "–" : `layer ${worst.layer}` }),
-      h("td", { text: `${three(worst.limit)} ${worst.relative ? "of largest" : "absolute"}` }), h("td", { class: "verdict", text: verdict ? "within" : "out of tolerance" }),
-      h("td", {}, group.length > 1 ? layers(group) : ""));
+    return h(
+      "tr",
+      { class: verdict ? "" : "failed" },
+      h("td", {}, h("code", { text: worst.kernel })),
+      h("th", { scope: "row" }, h("code", { text: worst.name })),
+      h("td", { class: "figure", text: three(worst.error) }),
+      h("td", { text: worst.layer === null ? "–" : `layer ${worst.layer}` }),
+      h("td", { text: `${three(worst.limit)} ${worst.relative ? "of largest" : "absolute"}` }),
+      h("td", { class: "verdict", text: verdict ? "within" : "out of tolerance" }),
+      h("td", {}, group.length > 1 ? layers(group) : ""),
+    );
   });
-  const head = ["Kernel", "Intermediate", "Largest error", "Worst at", "Tolerance", "Verdict", "Layers"].map((text) => h("th", { scope: "col", text }));
-  return h("div", { class: "table-scroll", tabindex: 0, role: "region", "aria-label": "Comparison with the oracle" },
-    h("table", { class: "checks" }, h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...rows)));
+  const head = ["Kernel", "Intermediate", "Largest error", "Worst at", "Tolerance", "Verdict", "Layers"].map((text) =>
+    h("th", { scope: "col", text }),
+  );
+  return h(
+    "div",
+    { class: "table-scroll", tabindex: 0, role: "region", "aria-label": "Comparison with the oracle" },
+    h("table", { class: "checks" }, h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...rows)),
+  );
 }
 
 /** @param {Check[]} group */

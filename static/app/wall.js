@@ -16,7 +16,12 @@ export class Wall {
     this.about = h("p");
     this.canvas = h("canvas", { class: "heat-canvas", "aria-hidden": "true" });
     this.names = h("div");
-    this.grid = h("div", { class: "wall-grid", role: "grid", "aria-label": "Attention heads, layers down, heads across", "aria-readonly": "true" });
+    this.grid = h("div", {
+      class: "wall-grid",
+      role: "grid",
+      "aria-label": "Attention heads, layers down, heads across",
+      "aria-readonly": "true",
+    });
     this.box = h("div", { class: "wall-box picture" }, this.canvas, this.names, this.grid);
     this.readout = h("p", { class: "small dim wall-readout", id: "wall-readout" });
     panelTop(byId("wall-title"), this.about);

@@ -41,8 +41,14 @@ export function cellOfKey(event, { L, N }) {
   if (!place || event.ctrlKey || event.metaKey || event.altKey) return null;
   const [layer, head] = place;
   const goes = {
-    ArrowLeft: [layer, head - 1], ArrowRight: [layer, head + 1], ArrowUp: [layer - 1, head], ArrowDown: [layer + 1, head],
-    Home: [layer, 0], End: [layer, N - 1], PageUp: [layer - 5, head], PageDown: [layer + 5, head],
+    ArrowLeft: [layer, head - 1],
+    ArrowRight: [layer, head + 1],
+    ArrowUp: [layer - 1, head],
+    ArrowDown: [layer + 1, head],
+    Home: [layer, 0],
+    End: [layer, N - 1],
+    PageUp: [layer - 5, head],
+    PageDown: [layer + 5, head],
   }[event.key];
   if (!goes) return null;
   return byId(`head-${Math.max(0, Math.min(L - 1, goes[0]))}-${Math.max(0, Math.min(N - 1, goes[1]))}`);
@@ -77,7 +83,12 @@ export function gridRows({ L, N, K }, sizes) {
     const cells = Array.from({ length: N }, (_, n) => {
       const name = `L${layer} H${n}, K/V group ${Math.floor(n / (N / K))}`;
       const cell = h("div", { id: `head-${layer}-${n}`, role: "gridcell", tabindex: -1, "aria-selected": "false", "aria-label": name });
-      Object.assign(cell.style, { left: `${sizes.x(n)}px`, top: `${sizes.y(layer)}px`, width: `${sizes.size}px`, height: `${sizes.size}px` });
+      Object.assign(cell.style, {
+        left: `${sizes.x(n)}px`,
+        top: `${sizes.y(layer)}px`,
+        width: `${sizes.size}px`,
+        height: `${sizes.size}px`,
+      });
       return cell;
     });
     return h("div", { role: "row" }, label, ...cells);

@@ -23,8 +23,19 @@ const LONGEST_PROMPT = 200_000;
 
 /** @type {Readonly<View>} */
 export const DEFAULT_VIEW = Object.freeze({
-  model: null, prompt: EXAMPLE, layer: null, head: null, token: null, key: null, scale: "unit", noFirst: false, lock: true,
-  view: "heatmap", zoom: null, depth: null, target: null,
+  model: null,
+  prompt: EXAMPLE,
+  layer: null,
+  head: null,
+  token: null,
+  key: null,
+  scale: "unit",
+  noFirst: false,
+  lock: true,
+  view: "heatmap",
+  zoom: null,
+  depth: null,
+  target: null,
 });
 
 /** @param {string} text */
@@ -32,7 +43,10 @@ const whole = (text) => (/^\d{1,7}$/.test(text) ? Number(text) : undefined);
 /** @param {string} text */
 const flag = (text) => ({ 0: false, 1: true })[text];
 /** @param {...string} names */
-const oneOf = (...names) => (/** @type {string} */ text) => (names.includes(text) ? text : undefined);
+const oneOf =
+  (...names) =>
+  (/** @type {string} */ text) =>
+    names.includes(text) ? text : undefined;
 
 /** @param {string} text */
 function zoom(text) {

@@ -10,7 +10,13 @@ import { fitRegion, reveal, zoomAt } from "../../static/lib/zoom.js";
 /** Pixels that leave a cell out or cover none. */
 function badPixels() {
   const bad = [];
-  for (const [total, out] of [[10, 3], [14, 14], [1000, 37], [5, 5], [257, 64]]) {
+  for (const [total, out] of [
+    [10, 3],
+    [14, 14],
+    [1000, 37],
+    [5, 5],
+    [257, 64],
+  ]) {
     let next = 0;
     for (let i = 0; i < out; i += 1) {
       const [from, to] = cellsOfPixel(i, total, out);
@@ -39,14 +45,29 @@ function worstContrast() {
 
 function links() {
   const view = {
-    ...DEFAULT_VIEW, model: "a-b.c", prompt: "x &=#%\u{1F44D}\n", layer: 3, head: 0, token: 2, key: 1, scale: "sqrt", noFirst: true,
-    lock: false, view: "table", zoom: [1, 2, 3, 4], depth: 0, target: 77,
+    ...DEFAULT_VIEW,
+    model: "a-b.c",
+    prompt: "x &=#%\u{1F44D}\n",
+    layer: 3,
+    head: 0,
+    token: 2,
+    key: 1,
+    scale: "sqrt",
+    noFirst: true,
+    lock: false,
+    view: "table",
+    zoom: [1, 2, 3, 4],
+    depth: 0,
+    target: 77,
   };
   const back = readLink(`#${writeLink(view)}`);
   const bad = readLink("#l=-1&z=1,2&v=no&p=%&q=1&s");
   const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
   return {
-    roundTrip: same(back.view, view), unread: back.unread, default: writeLink(DEFAULT_VIEW), hostile: bad.unread,
+    roundTrip: same(back.view, view),
+    unread: back.unread,
+    default: writeLink(DEFAULT_VIEW),
+    hostile: bad.unread,
     hostileView: same(bad.view, DEFAULT_VIEW),
   };
 }
@@ -77,18 +98,37 @@ function windows() {
   for (let t = 0; t < T; t += 1) {
     for (let s = 0; s < T; s += 1) wronglyMasked += Number(blockMasked(t, t + 1, s, s + 1, rule) !== (whole[t * T + s] === 0));
   }
-  const rest = withoutFirst(whole.subarray(0, T * T), region, Array.from({ length: T }, (_, t) => whole[t * T]));
+  const rest = withoutFirst(
+    whole.subarray(0, T * T),
+    region,
+    Array.from({ length: T }, (_, t) => whole[t * T]),
+  );
   const off = Math.max(...Array.from({ length: N * T }, (_, row) => Math.abs(rowSum(whole, row) - 1)));
   return { off, wronglyMasked, renormalised: rowSum(rest, 5), nothingLeft: Number.isNaN(rest[0]) };
 }
 
 const encode = (text) => new TextEncoder().encode(text);
 const [tokyo, thumb] = [encode("東"), encode("👍")];
-console.log(JSON.stringify({
-  badPixels: badPixels(), ends: [cividis(0), cividis(1), cividis(NaN)], worstContrast: worstContrast(), links: links(), windows: windows(),
-  shared: sharedCharacters([encode("a"), tokyo.subarray(0, 2), tokyo.subarray(2), thumb.subarray(0, 1), thumb.subarray(1, 3), thumb.subarray(3), encode("b")]),
-  zoom: [
-    zoomAt({ row0: 0, rows: 100, col0: 0, cols: 100 }, 2, 99, 99, 100), fitRegion({ row0: -5, rows: 500, col0: 90, cols: 20 }, 100),
-    reveal({ row0: 10, rows: 10, col0: 10, cols: 10 }, 25, 3, 100),
-  ],
-}));
+console.log(
+  JSON.stringify({
+    badPixels: badPixels(),
+    ends: [cividis(0), cividis(1), cividis(NaN)],
+    worstContrast: worstContrast(),
+    links: links(),
+    windows: windows(),
+    shared: sharedCharacters([
+      encode("a"),
+      tokyo.subarray(0, 2),
+      tokyo.subarray(2),
+      thumb.subarray(0, 1),
+      thumb.subarray(1, 3),
+      thumb.subarray(3),
+      encode("b"),
+    ]),
+    zoom: [
+      zoomAt({ row0: 0, rows: 100, col0: 0, cols: 100 }, 2, 99, 99, 100),
+      fitRegion({ row0: -5, rows: 500, col0: 90, cols: 20 }, 100),
+      reveal({ row0: 10, rows: 10, col0: 10, cols: 10 }, 25, 3, 100),
+    ],
+  }),
+);
