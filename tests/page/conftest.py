@@ -1,6 +1,5 @@
 """One Chromium and one server per model for the whole folder; a fresh context per test."""
 
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,12 +10,6 @@ from tests.page.harness import SWIFTSHADER, Server, Watched, launch, open_link, 
 from tests.page.small import make_small_model
 
 WIDE = {"width": 1440, "height": 900}
-
-
-def _port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 @pytest.fixture(scope="session")
@@ -40,13 +33,13 @@ def small_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def small_server(small_model: Path) -> Iterator[Server]:
-    with running_server(small_model, _port()) as server:
+    with running_server(small_model) as server:
         yield server
 
 
 @pytest.fixture(scope="session")
 def large_server(smollm2: Path) -> Iterator[Server]:
-    with running_server("smollm2-135m", _port()) as server:
+    with running_server("smollm2-135m") as server:
         yield server
 
 

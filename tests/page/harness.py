@@ -4,6 +4,7 @@ Every wait is for a condition that the page itself shows (text, an attribute), n
 """
 
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -32,8 +33,8 @@ LARGE_MS = 420_000
 class Server:
     """A running server; `log` grows with what it prints."""
 
-    port: int
     process: subprocess.Popen
+    port: int = 0
     log: list[str] = field(default_factory=list)
 
     @property
@@ -42,19 +43,19 @@ class Server:
 
 
 @contextmanager
-def running_server(model: str | Path, port: int, **environment: str) -> Iterator[Server]:
-    """`playground serve` on this port until the block ends."""
-    command = [sys.executable, "-m", "server.cli", "serve", "--port", str(port), "--model", str(model)]
+def running_server(model: str | Path, **environment: str) -> Iterator[Server]:
+    """`playground serve` on a port that the system chooses, until the block ends."""
+    command = [sys.executable, "-m", "server.cli", "serve", "--port", "0", "--model", str(model)]
     process = subprocess.Popen(
         command, cwd=ROOT, env={**os.environ, **environment},
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
-    server = Server(port, process)
-    listening = threading.Event()
-    reader = threading.Thread(target=_read_log, args=(process, server.log, listening), daemon=True)
+    server = Server(process)
+    settled = threading.Event()
+    reader = threading.Thread(target=_read_log, args=(server, settled), daemon=True)
     reader.start()
     try:
-        assert listening.wait(60), "".join(server.log)
+        assert settled.wait(60) and server.port, "".join(server.log)
         with urllib.request.urlopen(server.url + "healthz", timeout=30) as answer:
             assert answer.status == 200
         yield server
@@ -65,12 +66,14 @@ def running_server(model: str | Path, port: int, **environment: str) -> Iterator
         process.stdout.close()
 
 
-def _read_log(process: subprocess.Popen, log: list[str], listening: threading.Event) -> None:
-    for line in process.stdout:
-        log.append(line)
-        if "http://" in line:
-            listening.set()
-    listening.set()
+def _read_log(server: Server, settled: threading.Event) -> None:
+    """Collect what the server prints; settled: it named its address, or it ended."""
+    for line in server.process.stdout:
+        server.log.append(line)
+        if not server.port and (address := re.search(r"http://127\.0\.0\.1:(\d+)", line)):
+            server.port = int(address[1])
+            settled.set()
+    settled.set()
 
 
 def launch(playwright: Playwright, chromium: str, *flags: str) -> Browser:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.page.conftest import _port
 from tests.page.harness import Server, Watched, running_server, type_prompt, until, wait_picture
 
 pytestmark = pytest.mark.chromium
@@ -18,7 +17,7 @@ def ids_server(small_model: Path, tmp_path_factory: pytest.TempPathFactory) -> I
     folder.mkdir()
     for name in ("config.json", "model.safetensors"):
         shutil.copy(small_model / name, folder / name)
-    with running_server(folder, _port()) as server:
+    with running_server(folder) as server:
         yield server
 
 

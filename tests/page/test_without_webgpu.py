@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, Playwright
 
-from tests.page.conftest import WIDE, _port
+from tests.page.conftest import WIDE
 from tests.page.harness import (
     SWIFTSHADER,
     Server,
@@ -66,7 +66,7 @@ def test_server_shows_the_same_views(watched: Watched, plain_browser: Browser, s
     for name in ("pattern", "logits"):
         assert max(abs(a - b) for a, b in zip(without[name], with_gpu[name], strict=True)) < 1e-3, name
     page.locator("#generate").click()
-    until(page, "/tokens in/.test(document.querySelector('#generate-note').textContent)")
+    until(page, "/tokens? in/.test(document.querySelector('#generate-note').textContent)")
     page.locator("#proof-badge").click()
     page.locator("#verify-start").click()
     assert "no kernels to verify" in page.locator("#verify-status").text_content()
@@ -75,7 +75,7 @@ def test_server_shows_the_same_views(watched: Watched, plain_browser: Browser, s
 
 
 def test_insecure_origin_says_so(plain_browser: Browser, small_model):
-    with running_server(small_model, _port(), PLAYGROUND_ALLOWED_HOSTS="lan.test") as server:
+    with running_server(small_model, PLAYGROUND_ALLOWED_HOSTS="lan.test") as server:
         context = plain_browser.new_context(viewport=WIDE)
         watched = watch(context, allowed=("Cross-Origin-Opener-Policy",))
         page = watched.open(f"http://lan.test:{server.port}/")
