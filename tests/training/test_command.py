@@ -33,9 +33,10 @@ def test_evaluate_prints_the_figures(monkeypatch, capsys, tmp_path):
     import torch
 
     heads = dict.fromkeys(
-        ("previous_token", "induction", "duplicate_token", "first_token", "selectivity", "receiver", "look_up"),
+        ("previous_token", "induction", "duplicate_token", "first_token", "selectivity", "look_up"),
         torch.zeros(2, 4),
     )
+    heads |= {"receiver_first": torch.zeros(2, 4), "receiver_second": torch.zeros(2, 4)}
     heads |= {"it_to_cat": torch.eye(2, 4), "it_to_mat": torch.zeros(2, 4)}
     monkeypatch.setattr("weights.training.evaluate.evaluate", lambda folder, texts: Report({"x": 0.5}, heads, {}))
     assert command.main(["evaluate", str(tmp_path)]) == 0

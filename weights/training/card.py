@@ -10,7 +10,7 @@ import torch
 from weights.checkpoint import open_checkpoint
 from weights.training import depth
 from weights.training.card_text import readme
-from weights.training.default_prompts import claims, described
+from weights.training.default_prompts import offered
 from weights.training.evaluate import Report, evaluate
 from weights.training.probe import Probe
 from weights.training.rows import Text
@@ -48,7 +48,7 @@ def write_card(folder: Path, recipe: Recipe, texts: list[Text], seconds: float) 
         "measured": summary(report),
         "samples": samples,
     }
-    entries = [described(probe, claim) for claim in claims(probe, report)]
+    entries = offered(probe, report)
     _write(folder / "card.json", card)
     _write(folder / "heads.json", {"model_sha256": checkpoint.hash, "heads": head_list(report)})
     _write(folder / "prompts.json", {"model_sha256": checkpoint.hash, "prompts": entries})

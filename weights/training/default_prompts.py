@@ -2,7 +2,8 @@
 
 prompts.json: {"model_sha256", "prompts": [{"id", "title", "text", "layer", "head", "query", "keys", "weight", "next",
 "says"}]}. query: position of the token to select; keys: positions that the claim is about; weight: what the head puts
-on them together; next: the token that the model predicts after the query.
+on them together; next: the token that the model predicts after the query. A prompt whose claim does not hold, its
+weight being below HOLDS, is not offered.
 """
 
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from weights.training.evaluate import Report
 from weights.training.measures import DEFAULT_PROMPT
 from weights.training.probe import Probe, last
 
+HOLDS = 0.5
 REPEATED = "red apple stone map rope red apple stone map"
 NAMES = "When Mary and John went to the store, John gave a drink to"
 TABLES = (
@@ -30,6 +32,12 @@ class Claim:
     query: int
     keys: tuple[int, ...]
     why: str
+
+
+def offered(probe: Probe, report: Report) -> list[dict]:
+    """The entries of prompts.json."""
+    entries = [described(probe, claim) for claim in claims(probe, report)]
+    return [entry for entry in entries if entry["weight"] >= HOLDS]
 
 
 def claims(probe: Probe, report: Report) -> list[Claim]:
@@ -65,10 +73,11 @@ def claims(probe: Probe, report: Report) -> list[Claim]:
             id="names",
             title="Who gets the drink?",
             text=NAMES,
-            head=report.best("receiver")[1:],
+            head=report.best("receiver_first")[1:],
             query=len(mary) - 1,
             keys=(mary.index(probe.one(" Mary")),),
-            why="from the last “to” this head looks at the one name that has not given anything, “Mary”",
+            why="from the last “to” this head looks at the one name that has not given anything, “Mary”; where it comes "
+            "second, layer {}, head {} does it".format(*report.best("receiver_second")[1:]),
         ),
         Claim(
             id="tables",

@@ -63,7 +63,8 @@ def _evaluate(probe: Probe, texts: list[Text]) -> Report:
         report.heads[f"it_to_{noun}"] = weights
     columns, report.heads["look_up"] = measures.table_columns(probe)
     report.figures |= {f"column_after{word.replace(' ', '_').lower()}": share for word, share in columns.items()}
-    report.figures["name_accuracy"], report.heads["receiver"] = measures.name_recall(probe)
+    report.figures["name_accuracy"], (first, second) = measures.name_recall(probe)
+    report.heads |= {"receiver_first": first, "receiver_second": second}
     report.depth["grammar"] = depth.through_depth(probe, depth.held_out_documents())
     for text in texts:
         report.depth[text.name] = depth.through_depth(probe, text.held_out)

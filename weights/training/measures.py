@@ -95,12 +95,13 @@ def _spans(probe: Probe, ids: list[int], schema: tables.Schema) -> dict[str, ran
     return {name: range(*span) for name, *span in zip(schema.tables, begins, ends, strict=False)}
 
 
-def name_recall(probe: Probe, texts: int = 300, seed: int = 14) -> tuple[float, Tensor]:
-    """Share of texts in which the receiver's name is the likeliest next token; selectivity for it [L, N].
+def name_recall(probe: Probe, texts: int = 300, seed: int = 14) -> tuple[float, list[Tensor]]:
+    """Share of texts in which the receiver's name is the likeliest next token; selectivity for it, twice [L, N].
 
-    The giver's two mentions are the wrong candidates; the receiver was named first or second.
+    The first is over texts in which the receiver was named first, the second over the others: different heads may do
+    the two. The giver's two mentions are the wrong candidates.
     """
-    r, right, patterns, references = Random(seed), 0, [], []
+    r, right, seen = Random(seed), 0, {0: ([], []), 1: ([], [])}
     for _ in range(texts):
         text, receiver = recall.gift(r, held_out=True)
         ids = probe.tokens.encode(text)
@@ -110,6 +111,8 @@ def name_recall(probe: Probe, texts: int = 300, seed: int = 14) -> tuple[float, 
         named = [position for position, id in enumerate(ids) if id in forms]
         mine = [position for position in named if ids[position] in (probe.one(receiver), probe.one(f" {receiver}"))]
         wrong = tuple(position for position in named if position not in mine)
+        place = named.index(mine[0])
+        patterns, references = seen[place]
         patterns.append(pattern)
-        references.append(heads.Reference(len(ids) - 1, mine[0], wrong, named.index(mine[0])))
-    return right / texts, heads.selectivity(patterns, references)
+        references.append(heads.Reference(len(ids) - 1, mine[0], wrong, place))
+    return right / texts, [heads.selectivity(*seen[place]) for place in (0, 1)]

@@ -2,13 +2,18 @@
 
 from weights.training.evaluate import Report
 
-SCORES = ("previous_token", "induction", "duplicate_token", "first_token", "selectivity", "receiver", "look_up")
+SCORES = (
+    "previous_token", "induction", "duplicate_token", "first_token", "selectivity", "receiver_first",
+    "receiver_second",
+    "look_up",
+)
 NAMES = {  # score -> what a head with at least NAMED of it is called
     "previous_token": "previous token",
     "induction": "induction",
     "duplicate_token": "duplicate token",
     "selectivity": "pronoun",
-    "receiver": "name",
+    "receiver_first": "name, first of two",
+    "receiver_second": "name, second of two",
     "look_up": "table look-up",
     "first_token": "rests on the first token",
 }
