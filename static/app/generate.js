@@ -1,4 +1,5 @@
 // Writing on from the prompt: sampling settings, a stop button, and the text back into the prompt.
+import { plural } from "../lib/numbers.js";
 import { h } from "./dom.js";
 import { setPrompt } from "./session.js";
 import { store } from "./state.js";
@@ -75,12 +76,12 @@ export function mountGenerate(panel) {
         made.push(id);
         text = tokens.decode([...ids, ...made]).slice(tokens.decode(ids).length);
         show();
-        note.textContent = `${made.length} tokens`;
+        note.textContent = plural(made.length, "token");
       }
-      note.textContent = `${made.length} tokens in ${((performance.now() - began) / 1000).toFixed(1)} s`;
+      note.textContent = `${plural(made.length, "token")} in ${((performance.now() - began) / 1000).toFixed(1)} s`;
     } catch (error) {
       const stopped = running.signal.aborted;
-      note.textContent = stopped ? `Stopped after ${made.length} tokens.` : /** @type {Error} */ (error).message;
+      note.textContent = stopped ? `Stopped after ${plural(made.length, "token")}.` : /** @type {Error} */ (error).message;
     }
     running = null;
     go.disabled = false;
