@@ -76,8 +76,8 @@ def claims(probe: Probe, report: Report) -> list[Claim]:
             head=report.best("receiver_first")[1:],
             query=len(mary) - 1,
             keys=(mary.index(probe.one(" Mary")),),
-            why="from the last “to” this head looks at the one name that has not given anything, “Mary”; where it comes "
-            "second, layer {}, head {} does it".format(*report.best("receiver_second")[1:]),
+            why="from the last “to” this head looks at the one name that has not given anything, “Mary”; where it "
+            "comes second, layer {}, head {} does it".format(*report.best("receiver_second")[1:]),
         ),
         Claim(
             id="tables",

@@ -1,0 +1,76 @@
+"""The committed folder: what it holds, how large it is, and that transformers computes the same from it.
+
+Plan: files and sizes; the catalogue lists it and opens on it; logits and patterns agree with transformers' own Qwen3
+in float32; tokens of the demonstrations are single; the card states sources and licences.
+"""
+
+import json
+
+import pytest
+import torch
+
+from python_ref.load import load_model
+from python_ref.trace import trace
+from tests.tolerances import EXPORTED_LOGITS
+from weights import catalogue
+from weights.checkpoint import open_checkpoint
+from weights.tokens import load_tokenizer
+from weights.training.tokenizer import END, whole_words
+
+LARGEST_BYTES = 12_000_000
+PROMPTS = ["the cat sat on the mat because it was tired.", "Once upon a time there was a little dog", "naïve 🙂 x=1;"]
+
+
+def test_folder_is_small_and_float16(tiny):
+    assert sum(path.stat().st_size for path in tiny.iterdir()) <= LARGEST_BYTES
+    checkpoint = open_checkpoint(tiny)
+    assert {checkpoint.dtype(name) for name in checkpoint.names} == {"F16"}
+    assert checkpoint.config["architectures"] == ["Qwen3ForCausalLM"]
+
+
+def test_catalogue_opens_on_it():
+    assert catalogue.default_model() == "tiny"
+    entry = catalogue.find("tiny")
+    assert entry.problem is None and entry.licence == "Apache-2.0" and entry.family == "qwen3"
+
+
+@pytest.mark.parametrize("prompt", PROMPTS)
+@pytest.mark.filterwarnings("ignore")  # transformers warns about its own defaults
+def test_transformers_agrees(tiny, prompt):
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    ids = load_tokenizer(tiny).encode(prompt)
+    assert AutoTokenizer.from_pretrained(tiny)(prompt)["input_ids"] == ids
+    theirs = AutoModelForCausalLM.from_pretrained(tiny, dtype=torch.float32, attn_implementation="eager")
+    with torch.inference_mode():
+        expected = theirs(torch.tensor([ids]), output_attentions=True)
+    ours = trace(load_model(tiny), ids, include=["pattern", "logits"])
+    torch.testing.assert_close(ours["logits"], expected.logits[0], atol=EXPORTED_LOGITS, rtol=0)
+    torch.testing.assert_close(
+        ours["pattern"], torch.stack([a[0] for a in expected.attentions]), atol=EXPORTED_LOGITS, rtol=0
+    )
+
+
+def test_words_of_the_demonstrations_are_one_token(tiny):
+    tokens = load_tokenizer(tiny)
+    assert [word for word in whole_words() if len(tokens.encode(word)) != 1] == []
+    assert len(tokens.encode("xylophone")) > 1  # control: not every word is
+
+
+def test_end_token_is_never_typed(tiny):
+    tokens = load_tokenizer(tiny)
+    assert tokens.decode([0]) == END
+    assert 0 not in tokens.encode(f"The end.{END}")
+
+
+def test_card_states_sources_licences_and_how_to_repeat(card, tiny):
+    readme = (tiny / "README.md").read_text("utf-8")
+    for words in ("CDLA-Sharing-1.0", "out of copyright", "Apache-2.0", "seed", card["commit"][:12]):
+        assert words in readme
+    for text in card["texts"]:
+        assert len(text["sha256"]) == 64 and text["sha256"] in readme
+
+
+def test_end_of_text_id_is_the_configs(tiny):
+    config = json.loads((tiny / "config.json").read_text("utf-8"))
+    assert config["eos_token_id"] == 0
