@@ -3,6 +3,7 @@
 import argparse
 import json
 
+from server.commands import tell
 from server.commands.prompts import add_prompt_options, check_ids, read_prompt
 from server.commands.trace import need_oracle
 
@@ -57,9 +58,12 @@ def compare(folder, ids: list[int]):
     from server.oracle_run import Oracle
     from server.webgpu_run import Kernels
 
+    tell("loading the model")
     gpu = Kernels(folder)
     names = [name for name in gpu.names if name != "token_ids"]
+    tell(f"running {len(ids)} tokens on {gpu.device.words}")
     found = gpu.trace(ids, names)
+    tell("running the oracle and comparing")
     oracle = Oracle(folder)
     kernels = list(parity.compare_kernels(found, oracle, ids))
     kernels += parity.compare_decode(lambda count: list(gpu.model.generate(ids, count)), oracle, ids, DECODED_TOKENS)

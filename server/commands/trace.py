@@ -6,7 +6,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from server.commands import CommandError
+from server.commands import CommandError, tell
 from server.commands.prompts import Prompt, add_prompt_options, check_ids, read_prompt
 from server.trace_names import FILE_NAMES, total_bytes
 
@@ -36,7 +36,9 @@ def run(args: argparse.Namespace) -> int:
     if args.out is not None:
         sizes = {key: getattr(config, key) for key in "LNKDHFV"}
         check_out(args.out, sizes, len(prompt.ids))
+    tell(f"loading {args.model}")
     backend, adapter = open_backend(args.backend, checkpoint.folder)
+    tell(f"running {len(prompt.ids)} tokens through {config.L} layers and the lens on {adapter}")
     if args.out is None:
         print_summary(backend, adapter, prompt)
         return 0
