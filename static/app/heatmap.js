@@ -1,5 +1,6 @@
 // The heatmap of one head: picture, both token axes, crosshair, pointer and keyboard. It draws what it is given and reports
 // which cell is meant; what a cell is worth is looked up elsewhere.
+import { blockMax } from "../lib/maths.js";
 import { toShade } from "../lib/pattern.js";
 import { drawAxis } from "./axes.js";
 import { h, sizeCanvas } from "./dom.js";
@@ -94,7 +95,11 @@ export class Heatmap {
     const [width, height] = [Math.round(region.cols * cell), Math.round(region.rows * cell)];
     const context = sizeCanvas(this.canvas, width, height);
     const { mask, ground } = themeColours(this.canvas);
-    paintMatrix(context, toShade(cells, outCols, this.scale), outRows, outCols, { x: 0, y: 0, width, height }, mask);
+    // Where a cell is smaller than a pixel, the largest of its neighbours shows: drawing smaller would drop cells at random.
+    const rows = Math.min(outRows, this.canvas.height);
+    const cols = Math.min(outCols, this.canvas.width);
+    const shades = blockMax(toShade(cells, outCols, this.scale), outRows, outCols, rows, cols);
+    paintMatrix(context, shades, rows, cols, { x: 0, y: 0, width, height }, mask);
     if (cell >= 12) drawGaps(context, region, cell, ground);
     this.#drawOver();
   }

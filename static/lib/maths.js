@@ -57,7 +57,7 @@ export function cellsOfPixel(i, total, out) {
 }
 
 /**
- * Shrinks a matrix by taking the largest value of each block.
+ * Shrinks a matrix by taking the largest value of each block; NaN only where a block holds nothing else.
  * @param {Float32Array} cells [rows * cols]
  * @param {number} rows
  * @param {number} cols
@@ -71,8 +71,10 @@ export function blockMax(cells, rows, cols, outRows, outCols) {
     const [r0, r1] = cellsOfPixel(i, rows, outRows);
     for (let j = 0; j < outCols; j += 1) {
       const [c0, c1] = cellsOfPixel(j, cols, outCols);
-      let most = 0;
-      for (let r = r0; r < r1; r += 1) for (let c = c0; c < c1; c += 1) most = Math.max(most, cells[r * cols + c]);
+      let most = NaN;
+      for (let r = r0; r < r1; r += 1) {
+        for (let c = c0; c < c1; c += 1) if (!(cells[r * cols + c] <= most) && !Number.isNaN(cells[r * cols + c])) most = cells[r * cols + c];
+      }
       out[i * outCols + j] = most;
     }
   }
