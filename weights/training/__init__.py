@@ -4,6 +4,6 @@
     tokenizer.py  byte-level BPE in which the words of the demonstrations are one token each
     rows.py       documents packed into rows of ids
     network.py    the oracle's model once more, with fused kernels, because the oracle is slow on purpose
-    stages.py     the two stages: repeats with a growing vocabulary, then the mix
+    recipe.py     the stages: repeats with a growing vocabulary, then mixes of natural text, grammar and repeats
     evaluate.py   what the heads do, on held-out data; card.py writes it down
 """

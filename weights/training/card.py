@@ -13,8 +13,8 @@ from weights.training.card_text import readme
 from weights.training.default_prompts import offered
 from weights.training.evaluate import Report, evaluate
 from weights.training.probe import Probe
+from weights.training.recipe import Recipe
 from weights.training.rows import Text
-from weights.training.stages import Recipe
 from weights.training.summary import head_list, summary
 
 ABOUT = (

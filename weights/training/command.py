@@ -61,8 +61,9 @@ def _train(args: argparse.Namespace) -> int:
 
     from weights.training.card import write_card
     from weights.training.export import export
+    from weights.training.recipe import Recipe
     from weights.training.rows import read_text
-    from weights.training.stages import Recipe, run
+    from weights.training.stages import run
 
     if args.threads:
         torch.set_num_threads(args.threads)

@@ -1,7 +1,9 @@
-"""The whole run: tokenizer, repeats, two mixes. Everything follows from the recipe, the seed and the text files."""
+"""The whole run: tokenizer, repeats, then one mix after the other.
+
+Everything follows from the recipe, the seed and the text files.
+"""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
@@ -10,51 +12,14 @@ from tokenizers import Tokenizer
 from weights.training import mix, repeats
 from weights.training.mix import LENS_SHARE, Mix, MixSource
 from weights.training.network import Network
+from weights.training.recipe import Recipe
 from weights.training.repeats import Repeats
 from weights.training.rows import NaturalRows, Text
-from weights.training.shape import Shape
 from weights.training.tokenizer import train_tokenizer
 from weights.training.trainer import Stage, train
 
 Say = Callable[[str], None]
 STORY_WEIGHT, BOOK_WEIGHT = 5.0, 1.0
-
-
-MIXES = (
-    # Level rates, all kinds of text: tables and names.
-    Mix(name="mix", steps=411, cool_down=0.001),
-    # More pronouns, and the verb after them counts more.
-    Mix(
-        name="settle",
-        steps=246,
-        grammar_rows=9,
-        repeat_rows=2,
-        shares={"pronouns": 0.62, "gifts": 0.16, "loose_tables": 0.10, "recall": 0.05, "story": 0.07},
-        verb_weight=4.0,
-        cool_down=0.001,
-    ),
-    # Tables in which copying from the query does not help; rates fall over the last 60 steps.
-    Mix(
-        name="tables",
-        steps=353,
-        grammar_rows=9,
-        repeat_rows=2,
-        shares={"pronouns": 0.33, "gifts": 0.19, "tables": 0.36, "recall": 0.05, "story": 0.07},
-        verb_weight=3.0,
-        answer_weight=4.0,
-        cool_down=60 / 353,
-    ),
-)
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """All that decides what comes out, with the texts."""
-
-    shape: Shape = field(default_factory=Shape)
-    repeats: Repeats = field(default_factory=Repeats)
-    mixes: tuple[Mix, ...] = MIXES
-    seed: int = 0
 
 
 def repeats_stage(network: Network, recipe: Repeats) -> Stage:

@@ -8,13 +8,14 @@ from random import Random
 from weights.training.grammar.pronouns import pronoun_text
 from weights.training.grammar.recall import gift_text, recall_text
 from weights.training.grammar.stories import story_text
-from weights.training.grammar.tables import loose_table_text, table_text
+from weights.training.grammar.tables import every_table_text, loose_table_text, table_text
 
 KINDS = {
     "pronouns": pronoun_text,
     "gifts": gift_text,
     "loose_tables": loose_table_text,
     "tables": table_text,
+    "every_table": every_table_text,
     "recall": recall_text,
     "story": story_text,
 }

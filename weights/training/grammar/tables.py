@@ -86,6 +86,12 @@ def table_text(r: Random) -> str:
     return "\n".join([s.text, *(query(r, s) for _ in range(r.choice([1, 1, 2])))])
 
 
+def every_table_text(r: Random) -> str:
+    """A schema and one statement about each of its tables, in random order: three look-ups for one schema."""
+    s = schema(r)
+    return "\n".join([s.text, *(query(r, s, table) for table in r.sample(list(s.tables), len(s.tables)))])
+
+
 def loose_table_text(r: Random) -> str:
     """The task's easier first form: a column may be named twice, so that copying from the query is often right."""
     s = schema(r, loose=True)
