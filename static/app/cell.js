@@ -6,7 +6,7 @@ import { depthWords } from "./lens_cells.js";
 import { rankPlot, rankStory } from "./rank_plot.js";
 import { barRows } from "./row_bars.js";
 import { sentence } from "./session.js";
-import { chosenDepth, followed, glyphOf, position, store } from "./state.js";
+import { chosenDepth, followed, glyphOf, position, store, waiting } from "./state.js";
 
 /** Fills the panel beside the lens. */
 export function mountCell() {
@@ -17,6 +17,8 @@ export function mountCell() {
   const ranks = h("div", { class: "ranks", id: "ranks" });
   const target = targetField();
   panel.append(about, list, target, ranks);
+  for (const part of [list, ranks]) part.classList.add("picture");
+  store.on(["stale"], ({ stale }) => [list, ranks].forEach((part) => part.classList.toggle("stale", stale)));
 
   store.on(["trace", "token", "depth", "layer", "lensGrown", "lens", "target", "shown", "next"], (state) => {
     const [depth, place] = [chosenDepth(state), position(state)];
@@ -25,9 +27,7 @@ export function mountCell() {
     if (state.trace) where.append(" at ", h("span", { class: "mono" }, ...glyphs(state.shown[place]?.glyph ?? "")));
     target.hidden = !state.trace;
     about.textContent = !state.trace
-      ? state.tokens
-        ? "Select a cell of the lens to see its ten best tokens."
-        : ""
+      ? waiting("Select a cell of the lens to see its ten best tokens.")
       : cell
         ? `ten likeliest; entropy ${three(cell.entropy)} nats`
         : "being computed";

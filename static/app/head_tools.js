@@ -36,19 +36,21 @@ export function headTools({ zoom, whole, data }) {
     h("button", { type: "button", class: "toggle", text: "+", "aria-label": "Zoom in", onclick: () => zoom(1.5) }),
     h("button", { type: "button", class: "toggle", text: "All", "aria-label": "Show all tokens", onclick: whole }),
   );
+  /** @param {"copy" | "csv" | "json"} how @param {string} text @param {string} label */
+  const saver = (how, text, label) => {
+    const run = () => {
+      const head = data();
+      if (head) void exportHead(head, how, store.state);
+    };
+    return h("button", { type: "button", class: "toggle", text, "aria-label": label, onclick: run });
+  };
   const save = h(
-    "select",
-    { id: "export", class: "small-tools", "aria-label": "Copy or export this head" },
-    h("option", { value: "", text: "Export" }),
-    h("option", { value: "copy", text: "Copy as table" }),
-    h("option", { value: "csv", text: "Save CSV" }),
-    h("option", { value: "json", text: "Save JSON" }),
+    "div",
+    { id: "export", class: "segments small-tools", role: "group", "aria-label": "Copy or export this head" },
+    saver("copy", "Copy", "Copy this head as a table"),
+    saver("csv", "CSV", "Save this head as CSV"),
+    saver("json", "JSON", "Save this head as JSON"),
   );
-  save.addEventListener("change", () => {
-    const head = data();
-    if (head && save.value) void exportHead(head, /** @type {"copy" | "csv" | "json"} */ (save.value), store.state);
-    save.value = "";
-  });
   const note = h("span", { class: "small dim" });
   const legend = legendLine(note);
   store.on(["view"], ({ view }) => {

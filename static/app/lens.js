@@ -3,7 +3,7 @@
 import { announce, byId, h, panelTop } from "./dom.js";
 import { lensCell, lensRow, nameCell, paintCell } from "./lens_cells.js";
 import { LensData } from "./lens_data.js";
-import { chosenDepth, position, select, store } from "./state.js";
+import { chosenDepth, position, select, store, waiting } from "./state.js";
 
 const LABEL_PX = 32;
 const [NARROWEST, WIDEST] = [48, 88];
@@ -62,7 +62,7 @@ export class LensPanel {
       : null;
     store.set({ lens: this.data });
     this.grid.hidden = this.legend.hidden = !trace;
-    this.about.textContent = trace ? "what each layer would say next" : "The lens waits for a prompt.";
+    this.about.textContent = trace ? "what each layer would say next" : waiting("The lens waits for a prompt.");
     this.status.textContent = "";
     if (!trace) return;
     this.grid.setAttribute("aria-rowcount", String(trace.shape.L + 2));
@@ -86,7 +86,8 @@ export class LensPanel {
     const left = position(store.state) * this.cell;
     const room = this.grid.clientWidth - LABEL_PX;
     if (left < this.grid.scrollLeft) this.grid.scrollLeft = left;
-    else if (left + this.cell > this.grid.scrollLeft + room) this.grid.scrollLeft = left + this.cell - room;
+    // Whole columns only: half a word at the edge reads as another word.
+    else if (left + this.cell > this.grid.scrollLeft + room) this.grid.scrollLeft = Math.ceil((left + this.cell - room) / this.cell) * this.cell;
   }
 
   /** Makes the elements of the columns in view and asks for what they lack. */

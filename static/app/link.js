@@ -54,15 +54,22 @@ export function clampView(state) {
   ];
   const beyond = limits.filter(([field, limit]) => typeof state[field] === "number" && /** @type {number} */ (state[field]) >= limit);
   if (beyond.length === 0) return;
-  store.set(Object.fromEntries(beyond.map(([field]) => [field, null])));
   const said = beyond.map(([field, limit]) => `${WORDS[field]} ${state[field]} (largest here: ${count(limit - 1)})`).join(", ");
+  store.set(Object.fromEntries(beyond.map(([field]) => [field, null])));
   notify({ id: "link", kind: "info", text: `The view asked for ${said}; the page chose for itself there.` });
 }
 
-/** The address of exactly this view. */
+/** The address of exactly this view, as short as the page's defaults allow. */
 export function addressOfView() {
   const address = new URL(location.href);
   address.hash = writeLink(store.state);
+  return address.href;
+}
+
+/** The address to give away: names model and prompt, so that it means the same where the defaults are others. */
+export function addressToShare() {
+  const address = new URL(location.href);
+  address.hash = writeLink({ ...store.state, model: store.state.entry?.id ?? null }, { whole: true });
   return address.href;
 }
 

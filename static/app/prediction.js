@@ -4,7 +4,7 @@ import { glyphs } from "./chips.js";
 import { byId, h } from "./dom.js";
 import { mountGenerate } from "./generate.js";
 import { barRows } from "./row_bars.js";
-import { glyphOf, position, store } from "./state.js";
+import { glyphOf, position, store, waiting } from "./state.js";
 
 /** Fills the prediction panel. */
 export function mountPrediction() {
@@ -19,7 +19,7 @@ export function mountPrediction() {
     const place = position(state);
     if (!trace) {
       store.set({ next: null });
-      note.textContent = state.tokens ? "Type a prompt to see what comes next." : "";
+      note.textContent = waiting("Type a prompt to see what comes next.");
       return list.replaceChildren();
     }
     try {
@@ -47,5 +47,7 @@ export function mountPrediction() {
       ),
     );
   });
-  store.on(["stale"], ({ stale }) => list.classList.toggle("stale", stale));
+  store.on(["stale", "token", "trace", "next"], (state) => {
+    list.classList.toggle("stale", state.stale || (state.next !== null && state.next.position !== position(state)));
+  });
 }

@@ -163,6 +163,14 @@ export function glyphOf(id) {
 }
 
 /**
+ * What an empty panel says: nothing while its numbers are on their way.
+ * @param {string} words said when there is no prompt
+ */
+export function waiting(words) {
+  return store.state.prompt === "" ? words : "";
+}
+
+/**
  * The token whose rank is followed: the chosen one, or the model's own first choice at the selected position.
  * @param {State} state
  * @returns {number | null} null while that choice is not known yet

@@ -1,7 +1,7 @@
 // The top bar: who computes, whether it is proved, the theme, the link to this view, help.
 import { announce, byId } from "./dom.js";
 import { mountHelp } from "./help.js";
-import { addressOfView } from "./link.js";
+import { addressToShare } from "./link.js";
 import { notify, store } from "./state.js";
 
 const THEMES = { auto: "Auto", light: "Light", dark: "Dark" };
@@ -19,7 +19,7 @@ export function mountTopbar() {
 }
 
 async function share() {
-  const address = addressOfView();
+  const address = addressToShare();
   history.replaceState(null, "", address);
   try {
     await navigator.clipboard.writeText(address);
@@ -39,7 +39,7 @@ function mountTheme() {
   const button = byId("theme");
   const show = () => {
     const theme = /** @type {keyof typeof THEMES} */ (document.documentElement.dataset.theme ?? "auto");
-    button.textContent = THEMES[theme];
+    button.textContent = `Theme: ${THEMES[theme].toLowerCase()}`;
     button.setAttribute("aria-label", `Theme: ${THEMES[theme]}`);
     store.set({ painted: store.state.painted + 1 });
   };

@@ -64,6 +64,7 @@ export function mountVerify() {
       );
       results.replaceChildren(table(report.checks));
       conclude(report, say);
+      if (store.state.shown !== shown) store.set({ proof: { verdict: "none", words: "not verified here" } });
     } catch (error) {
       store.set({ proof: { verdict: "none", words: "not verified here" } });
       say(running.signal.aborted ? "Stopped." : sentence(error));
@@ -72,9 +73,13 @@ export function mountVerify() {
     start.disabled = false;
     stop.hidden = true;
   });
-  store.on(["entry", "engine"], ({ engine }) => {
+  // A proof holds for the prompt it was made on: another model or prompt starts without one.
+  store.on(["entry", "engine", "shown"], ({ engine }) => {
+    if (running) return;
     const words = engine?.kind === "server" ? "computed by the oracle" : "not verified here";
-    if (!running) store.set({ proof: { verdict: "none", words } });
+    store.set({ proof: { verdict: "none", words } });
+    results.replaceChildren();
+    status.textContent = "";
   });
 }
 
@@ -86,7 +91,11 @@ function conclude({ passed, largest, checks, tokens }, say) {
   const wrong = firstFailure(checks);
   if (passed || !wrong) {
     store.set({ proof: { verdict: "passed", words: `verified on this device: largest error ${three(largest)}` } });
-    say(`All ${checks.length} intermediates of ${tokens} tokens agree with the oracle. Largest error ${three(largest)}.`);
+    const worst = checks.reduce((a, b) => (b.error > a.error ? b : a));
+    const unit = worst.relative ? "of its largest value" : "absolute";
+    say(
+      `All ${checks.length} intermediates of this prompt's ${tokens} tokens agree with the oracle. Largest error ${three(largest)}, ${unit}, in ${worst.name}.`,
+    );
     return;
   }
   store.set({ proof: { verdict: "failed", words: "out of tolerance" } });
@@ -111,7 +120,7 @@ function table(checks) {
       h("th", { scope: "row" }, h("code", { text: worst.name })),
       h("td", { class: "figure", text: three(worst.error) }),
       h("td", { text: worst.layer === null ? "–" : `layer ${worst.layer}` }),
-      h("td", { text: `${three(worst.limit)} ${worst.relative ? "of largest" : "absolute"}` }),
+      h("td", { text: `${three(worst.limit)} ${worst.relative ? "of the largest value" : "absolute"}` }),
       h("td", { class: "verdict", text: verdict ? "within" : "out of tolerance" }),
       h("td", {}, group.length > 1 ? layers(group) : ""),
     );

@@ -76,11 +76,12 @@ const FIELDS = {
  * @param {View} view
  * @returns {string} without the #; only what differs from the default
  */
-export function writeLink(view) {
+export function writeLink(view, { whole = false } = {}) {
   const parts = [];
   for (const [field, [short]] of Object.entries(FIELDS)) {
     const value = view[/** @type {keyof View} */ (field)];
-    if (value === DEFAULT_VIEW[/** @type {keyof View} */ (field)] || value === null) continue;
+    const isDefault = value === DEFAULT_VIEW[/** @type {keyof View} */ (field)];
+    if (value === null || (isDefault && !(whole && field === "prompt"))) continue;
     const text = typeof value === "boolean" ? String(Number(value)) : String(value);
     parts.push(`${short}=${encodeURIComponent(text.toWellFormed())}`);
   }

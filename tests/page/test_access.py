@@ -119,7 +119,7 @@ def test_theme_is_kept(watched: Watched, small_server: Server):
     page.locator("#theme").click()
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
     page.reload()
-    assert page.locator("#theme").text_content() == "Dark"
+    assert page.locator("#theme").text_content() == "Theme: dark"
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
 
 
