@@ -145,8 +145,8 @@ def install_browser_code(dev=False):
 
 
 def pull_model():
-    """The default model, with a progress bar; at once when it is there."""
-    run([PYTHON, "-m", "server.cli", "pull"], "fetch the default model")
+    """SmolLM2, with a progress bar; at once when it is there."""
+    run([PYTHON, "-m", "server.cli", "pull", "smollm2-135m"], "fetch the model SmolLM2-135M")
 
 
 def set_up():

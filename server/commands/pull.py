@@ -9,11 +9,14 @@ BAR_CELLS = 28
 REDRAW_SECONDS = 0.1
 
 
+DEFAULT = "smollm2-135m"
+
+
 def add(subparsers) -> None:
     """Describe the command's options."""
     command = subparsers.add_parser("pull", help="fetch a model", description=__doc__)
     command.add_argument(
-        "model", metavar="MODEL", nargs="?", help="smollm2-135m, OWNER/NAME or a folder; without it the default model"
+        "model", metavar="MODEL", nargs="?", help="smollm2-135m, OWNER/NAME or a folder; without it smollm2-135m"
     )
     command.set_defaults(run=run)
 
@@ -24,7 +27,7 @@ def run(args: argparse.Namespace) -> int:
     from weights import catalogue
     from weights.pull import pull
 
-    wanted = args.model or catalogue.default_model()
+    wanted = args.model or DEFAULT
     here = catalogue.find(wanted)
     if here is not None and here.problem is None:
         print(f"{here.id} is here already: {here.folder}")

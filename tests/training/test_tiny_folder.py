@@ -28,7 +28,8 @@ def test_folder_is_small_and_float16(tiny):
     assert checkpoint.config["architectures"] == ["Qwen3ForCausalLM"]
 
 
-def test_catalogue_opens_on_it():
+def test_catalogue_opens_on_it_where_nothing_was_pulled(tmp_path, monkeypatch):
+    monkeypatch.setenv("PLAYGROUND_CACHE", str(tmp_path))
     assert catalogue.default_model() == "tiny"
     entry = catalogue.find("tiny")
     assert entry.problem is None and entry.licence == "Apache-2.0" and entry.family == "qwen3"
