@@ -15,7 +15,8 @@ async def read_json(request: Request, kind: type[Model], *, max_bytes: int) -> M
     """The body of `request` as a `kind`.
 
     Raises NotJson (wrong Content-Type), BodyTooLarge (also when no length was announced), InvalidJson (not UTF-8, not
-    JSON, NaN or Infinity, nested too deeply, a number too long to read), InvalidRequest (JSON of another shape).
+    JSON, NaN or Infinity, a key twice, nested too deeply, a number too long to read), InvalidRequest (JSON of another
+    shape).
     """
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type != "application/json":
@@ -26,14 +27,23 @@ async def read_json(request: Request, kind: type[Model], *, max_bytes: int) -> M
         if len(body) > max_bytes:
             raise BodyTooLarge(f"The request body is larger than {max_bytes} bytes; send a smaller one.")
     try:
-        value = json.loads(bytes(body).decode("utf-8"), parse_constant=_refuse_constant)
+        value = json.loads(bytes(body).decode("utf-8"), parse_constant=_refuse_constant, object_pairs_hook=_unique)
     except (ValueError, RecursionError):
-        raise InvalidJson("The request body is not valid JSON in UTF-8; NaN and Infinity are not JSON.") from None
+        raise InvalidJson(
+            "The request body is not valid JSON in UTF-8, each key once; NaN and Infinity are not JSON."
+        ) from None
     return _checked(value, kind)
 
 
 def _refuse_constant(name: str) -> object:
     raise ValueError(f"{name} is not JSON")
+
+
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key stands twice")
+    return found
 
 
 def _checked(value: object, kind: type[Model]) -> Model:

@@ -15,6 +15,9 @@ from server.errors import ORACLE_CODES, ApiError, OracleBusy, OracleFailed, Orac
 from server.frames import pack_json, receive_frame
 
 CHILD = (sys.executable, "-m", "server.oracle_child")
+# A question that must first start PyTorch and load its model gets this much longer: were it killed meanwhile, the next
+# one would have to begin again, and a slow machine would never answer.
+LOAD_S = 240
 _ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -27,7 +30,8 @@ class ClientGone(ApiError):
 class OracleQueue:
     """Ask the child process, in order of arrival.
 
-    timeout_s: seconds for one question, the child's start included. waiting: questions that may wait while one runs.
+    timeout_s: seconds for one question, LOAD_S more when the child has to load the model first. waiting: questions
+    that may wait while one runs.
     command: what to run as the child; tests put other programs here.
     """
 
@@ -39,6 +43,7 @@ class OracleQueue:
         self._turn = asyncio.Lock()
         self._pending = 0  # questions that run or wait
         self._child: asyncio.subprocess.Process | None = None
+        self._loaded: str | None = None  # folder of the model that the child holds
 
     async def ask(self, question: dict, gone: Callable[[], Awaitable[None]]) -> bytes:
         """The child's answer, safetensors bytes. `gone` returns when the client has hung up.
@@ -61,13 +66,17 @@ class OracleQueue:
             self._pending -= 1
 
     async def _answer(self, question: dict) -> bytes:
+        folder = question.get("folder")
+        limit_s = self.timeout_s + (0 if folder == self._loaded else LOAD_S)
         try:
-            async with asyncio.timeout(self.timeout_s):
-                return await self._exchange(question)
+            async with asyncio.timeout(limit_s):
+                answer = await self._exchange(question)
+                self._loaded = folder
+                return answer
         except TimeoutError:
             self._kill()
             raise OracleTimeout(
-                f"The oracle did not finish within {self.timeout_s:g} seconds and was stopped; try a shorter prompt."
+                f"The oracle did not finish within {limit_s:g} seconds and was stopped; try a shorter prompt."
             ) from None
         except ApiError:
             raise
@@ -127,6 +136,6 @@ class OracleQueue:
         return self._child
 
     def _kill(self) -> None:
-        child, self._child = self._child, None
+        child, self._child, self._loaded = self._child, None, None
         if child is not None and child.returncode is None:
             child.kill()

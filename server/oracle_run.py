@@ -100,7 +100,8 @@ class Oracle:
         if "logits" in names:
             rows = normed if positions is None else normed[list(positions)]
             # Row by row: float64 logits of a whole prompt would take 400 KB a token.
-            found["logits"] = np.stack([as_float32(self.model.logits(row)) for row in rows])
+            logits = [as_float32(self.model.logits(row)) for row in rows]
+            found["logits"] = np.array(logits, np.float32).reshape(len(rows), self.sizes["V"])
         if "lens_logits" in names:
             rows = self._resid if positions is None else self._resid[:, list(positions)]
             found["lens_logits"] = np.stack(

@@ -39,7 +39,10 @@ class Settings(BaseSettings):
     oracle_max_tokens: int = Field(1024, ge=1, description="Longest prompt the oracle takes, in tokens.")
     oracle_max_response_bytes: int = Field(128 * MIB, ge=1024, description="Largest oracle answer, in bytes.")
     oracle_timeout_s: float = Field(
-        120, gt=0, le=86400, description="Seconds after which a running oracle trace is killed."
+        120,
+        gt=0,
+        le=86400,
+        description="Seconds after which a running oracle trace is killed; loading the model is not counted.",
     )
     oracle_waiting: int = Field(4, ge=0, description="Oracle requests that may wait while one runs; more get 503.")
     oracle_state: Path = Field(

@@ -80,6 +80,8 @@ def check_out(path: Path, sizes: dict[str, int], tokens: int) -> None:
         raise CommandError(f"The trace would have {needed / 1e9:.1f} GB, the limit is 4.3 GB; shorten the prompt.")
     if path.is_dir():
         raise CommandError(f"{path} is a folder; give --out the name of a file.")
+    if path.exists() and not path.is_file():
+        raise CommandError(f"{path} is a device or a pipe; give --out the name of a file.")
     if not path.parent.is_dir():
         raise CommandError(f"There is no folder {path.parent}; make it first.")
     if not os.access(path.parent, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
@@ -100,16 +102,23 @@ def describe(args: argparse.Namespace, prompt: Prompt, model_hash: str, adapter:
     }
 
 
+def umask() -> int:
+    """The permissions that this process takes from new files; only setting it tells."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
 def write_file(path: Path, tensors: dict, metadata: dict[str, str]) -> None:
     """Write the file whole or not at all. Raises CommandError."""
     from safetensors.numpy import save_file
 
-    fresh = None
+    fresh, path = None, path.resolve()  # a link stays a link: what it points at is written
     try:
         handle, fresh = tempfile.mkstemp(prefix=path.name + ".", suffix=".tmp", dir=path.parent)
         os.close(handle)
         save_file(tensors, fresh, metadata=metadata)
-        os.chmod(fresh, 0o644)
+        os.chmod(fresh, 0o666 & ~umask())
         os.replace(fresh, path)
     except Exception as error:  # the library reports a full disk as an error class of its own
         raise CommandError(f"{path} could not be written: {getattr(error, 'strerror', None) or error}.") from None

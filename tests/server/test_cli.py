@@ -1,6 +1,7 @@
 """The command line: what it writes, and one sentence with exit status 2 for every mistake."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -167,6 +168,22 @@ def test_out_full_disk_is_one_sentence_and_leaves_nothing(
     out = str(tmp_path / "t.safetensors")
     words = complaint(capsys, "trace", "small", "--ids", "1", "--backend", "oracle", "--out", out)
     assert "No space left" in words and list(tmp_path.iterdir()) == []
+
+
+def test_out_pipe_is_refused_and_stays_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert "a device or a pipe" in complaint(capsys, "trace", "small", "--ids", "1", "--out", str(tmp_path / "pipe"))
+    assert (tmp_path / "pipe").is_fifo()
+
+
+def test_out_link_is_followed_and_the_file_keeps_to_the_umask(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    mask = os.umask(0o077)
+    try:
+        assert cli.main(["trace", "small", "--ids", "1", "--backend", "oracle", "--out", str(tmp_path / "link")]) == 0
+    finally:
+        os.umask(mask)
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "target").stat().st_mode & 0o777 == 0o600
 
 
 def test_models_lists_sizes_and_refusals(capsys: pytest.CaptureFixture[str]) -> None:

@@ -24,6 +24,7 @@ NOT_JSON = [
     b'{"ids": [' + b"9" * 3900 + b"x]}",
     "{}".encode("utf-16"),
     b'{"ids": [1]} zebra-4711',
+    b'{"model": "small", "model": "zebra-4711", "ids": [1], "include": ["lse"]}',
 ]
 
 WRONG_SHAPE = [

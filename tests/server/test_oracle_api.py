@@ -52,6 +52,10 @@ def test_trace_layers_and_positions_come_in_the_order_asked_for(server: Live, wa
     np.testing.assert_allclose(found["logits"], wanted["logits"][[5, 2]], rtol=ORACLE_FLOAT32)
 
 
+def test_trace_of_no_positions_has_no_rows(server: Live) -> None:
+    assert load(ask(server, include=["logits"], positions=[]).body)["logits"].shape == (0, 97)
+
+
 def test_trace_lens_logits_end_in_the_logits(server: Live, wanted: dict[str, np.ndarray]) -> None:
     found = load(ask(server, include=["lens_logits", "logits"], positions=[3]).body)
     assert found["lens_logits"].shape == (3, 1, 97)

@@ -1,6 +1,7 @@
 """The oracle's queue, with small programs in place of the oracle: order, limits, timeouts, deaths, hang-ups."""
 
 import asyncio
+import contextlib
 import os
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 
 from server.errors import InvalidRequest, OracleBusy, OracleFailed, OracleTimeout
 from server.frames import pack, pack_json, read_frame
-from server.oracle_queue import ClientGone, OracleQueue
+from server.oracle_queue import LOAD_S, ClientGone, OracleQueue
 
 # Answers with its process id and what it was asked; "die", "hang" and "refuse" do that; "wait" reads a file that a test
 # feeds, so that nothing depends on the clock.
@@ -72,6 +73,19 @@ def test_queue_keeps_its_child(queue: OracleQueue) -> None:
         assert await pid_of(queue) == await pid_of(queue)
 
     run(queue, work)
+
+
+def test_queue_gives_a_model_that_must_load_more_time(queue: OracleQueue, monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = []
+    monkeypatch.setattr(asyncio, "timeout", lambda limit_s: limits.append(limit_s) or contextlib.nullcontext())
+    monkeypatch.setattr(queue, "_exchange", lambda question: asyncio.sleep(0, b""))
+
+    async def work() -> None:
+        for folder in ("a", "a", "b"):
+            await queue.ask({"what": "pid", "folder": folder}, never)
+
+    run(queue, work)
+    assert limits == [60 + LOAD_S, 60, 60 + LOAD_S]
 
 
 def test_queue_refusal_of_the_child_is_its_error_and_the_child_lives(queue: OracleQueue) -> None:
