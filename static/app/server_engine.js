@@ -143,11 +143,11 @@ class ServerTrace {
 
   /** @param {number} position */
   logits(position) {
-    if (!this.rows.has(position))
-      this.rows.set(
-        position,
-        this.#ask(["logits"], { positions: [position] }).then(({ logits }) => logits.data),
-      );
+    if (!this.rows.has(position)) {
+      const answer = this.#ask(["logits"], { positions: [position] }).then(({ logits }) => logits.data);
+      answer.catch(() => this.rows.delete(position)); // a busy server may answer the next time
+      this.rows.set(position, answer);
+    }
     return /** @type {Promise<Float32Array>} */ (this.rows.get(position));
   }
 
@@ -212,11 +212,12 @@ class ServerTrace {
 
   /** @param {string} name @param {number} [layer] */
   async read(name, layer) {
-    return (await this.#ask([name], { layers: layer === undefined ? [] : [layer] }))[name].data;
+    const positions = Array.from(this.ids, (_, position) => position); // logits come by position; asked for none, none come
+    return (await this.#ask([name], { layers: layer === undefined ? [] : [layer], positions }))[name].data;
   }
 
   destroy() {
-    this.stopping.abort();
+    this.stopping.abort(new Error("This trace was destroyed; run the prompt again for another."));
   }
 }
 

@@ -1,4 +1,5 @@
 // Runs the page's pure functions in Node and prints what tests/page/test_types.py looks at, as one JSON object.
+import { registerHooks } from "node:module";
 import { cividis, inkOn } from "../../static/lib/colours.js";
 import { cellsOfPixel } from "../../static/lib/maths.js";
 import { blockMasked, withoutFirst } from "../../static/lib/pattern.js";
@@ -6,6 +7,11 @@ import { DEFAULT_VIEW, readLink, writeLink } from "../../static/lib/permalink.js
 import { sharedCharacters } from "../../static/lib/split_characters.js";
 import { patternWindow } from "../../static/lib/windows.js";
 import { fitRegion, reveal, zoomAt } from "../../static/lib/zoom.js";
+
+// The page's server hands out the tokenizer library; nothing here cuts text.
+const vendor = { url: "data:text/javascript,export class Tokenizer {}", shortCircuit: true };
+registerHooks({ resolve: (name, context, next) => (name.startsWith("/vendor/") ? vendor : next(name, context)) });
+const { ServerEngine } = await import("../../static/app/server_engine.js");
 
 /** Pixels that leave a cell out or cover none. */
 function badPixels() {
@@ -107,6 +113,38 @@ function windows() {
   return { off, wronglyMasked, renormalised: rowSum(rest, 5), nothingLeft: Number.isNaN(rest[0]) };
 }
 
+/** A safetensors file of one [n] f32 tensor. */
+function answerOf(name, n) {
+  const header = JSON.stringify({ [name]: { dtype: "F32", shape: [n], data_offsets: [0, 4 * n] } });
+  const bytes = new TextEncoder().encode(header.padEnd(Math.ceil(header.length / 8) * 8));
+  const file = new Uint8Array(8 + bytes.length + 4 * n);
+  new DataView(file.buffer).setBigUint64(0, BigInt(bytes.length), true);
+  file.set(bytes, 8);
+  return file;
+}
+
+/** The server's stand-in, against a fetch that fails once: what it asks, and what it says after its end. */
+async function serverTrace() {
+  const asked = [];
+  let fails = false;
+  globalThis.fetch = async (_, { body, signal }) => {
+    signal?.throwIfAborted();
+    asked.push(JSON.parse(body).positions);
+    return fails ? new Response("{}", { status: 500 }) : new Response(answerOf("logits", 4));
+  };
+  const config = { windows: [] };
+  const engine = Object.assign(Object.create(ServerEngine.prototype), { entry: { id: "m", shape: { L: 1, N: 1, K: 1, H: 1, D: 1, V: 4 } }, config });
+  const trace = await engine.run([5, 6, 7]);
+  fails = true;
+  const failure = await trace.logits(0).catch((error) => error.message);
+  fails = false;
+  const again = (await trace.logits(0)).length;
+  await trace.read("logits");
+  trace.destroy();
+  const after = await trace.logits(1).catch((error) => error.message);
+  return { failure, again, asked, after };
+}
+
 const encode = (text) => new TextEncoder().encode(text);
 const [tokyo, thumb] = [encode("東"), encode("👍")];
 console.log(
@@ -116,6 +154,7 @@ console.log(
     worstContrast: worstContrast(),
     links: links(),
     windows: windows(),
+    serverTrace: await serverTrace(),
     shared: sharedCharacters([
       encode("a"),
       tokyo.subarray(0, 2),

@@ -70,3 +70,12 @@ def test_zoom_keeps_its_place_and_stops_at_the_edges(found: dict):
     assert near == {"row0": 50, "rows": 50, "col0": 50, "cols": 50}
     assert fitted == {"row0": 0, "rows": 100, "col0": 80, "cols": 20}
     assert revealed == {"row0": 16, "rows": 10, "col0": 3, "cols": 10}
+
+
+def test_server_trace_asks_again_after_a_failure_and_says_when_it_is_gone(found: dict):
+    assert found["serverTrace"] == {
+        "failure": "The server answered 500.",
+        "again": 4,
+        "asked": [[2], [0], [0], [0, 1, 2]],
+        "after": "This trace was destroyed; run the prompt again for another.",
+    }
