@@ -65,7 +65,7 @@ class ModelConfig:
             N=N,
             K=_kv_heads(config, family, N),
             H=H,
-            eps=config.number("rms_norm_eps", 1e-6),
+            eps=config.number("rms_norm_eps", 1e-6, least=1e-30, most=1),
             tied=config.flag("tie_word_embeddings", family.tied),
             qk_norm=family.qk_norm,
             qkv_bias=family.qkv_bias or attention_bias,

@@ -17,9 +17,10 @@ class Fields:
         value = self.raw.get(name)
         return default if value is None else value
 
-    def refuse(self, name: str, allowed: str) -> UnsupportedConfig:
-        """The error for this field, to be raised."""
-        return UnsupportedConfig(self.prefix + name, self.raw.get(name, ABSENT), allowed)
+    def refuse(self, name: str, allowed: str, used: object = None) -> UnsupportedConfig:
+        """The error for this field, to be raised. used: the value that stands for one that is absent or null."""
+        value = self.raw.get(name, ABSENT) if used is None else used
+        return UnsupportedConfig(self.prefix + name, value, allowed)
 
     def integer(self, name: str, default: int | None = None, *, least: int = 1, most: int = LARGEST) -> int:
         """A whole number from least to most; 4.0 is one, as in JSON. Refused: absent without a default, true, 4.5."""
@@ -27,14 +28,14 @@ class Fields:
         if type(value) is float and value.is_integer():
             value = int(value)
         if type(value) is not int or not least <= value <= most:
-            raise self.refuse(name, f"a whole number from {least} to {most}")
+            raise self.refuse(name, f"a whole number from {least} to {most}", value)
         return value
 
-    def number(self, name: str, default: float | None = None) -> float:
-        """A positive number of a size that float64 can work with."""
+    def number(self, name: str, default: float | None = None, *, least: float = 0.001, most: float = 1e6) -> float:
+        """A number from least to most. The default range is that of RoPE's factors, far from where float64 gives way."""
         value = self.get(name, default)
-        if type(value) not in (int, float) or not 0 < value < 1e30:
-            raise self.refuse(name, "a positive number")
+        if type(value) not in (int, float) or not least <= value <= most:
+            raise self.refuse(name, f"a number from {least:g} to {most:g}", value)
         return float(value)
 
     def flag(self, name: str, default: bool) -> bool:

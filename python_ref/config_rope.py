@@ -39,11 +39,16 @@ def read_rope(config: Fields, default_base: float, H: int, max_tokens: int) -> t
         if key not in (*COMMON, *SETTINGS[kind]):
             rope.only(key)
     rope.only("partial_rotary_factor", 1, 1.0)
-    base = rope.number("rope_theta", config.number("rope_theta", default_base))
-    return base, _scaling(kind, rope, config, base, H, max_tokens)
+    base = _base(rope, _base(config, default_base))
+    return base, _scaling(kind, rope, config, H, max_tokens)
 
 
-def _scaling(kind: str, rope: Fields, config: Fields, base: float, H: int, max_tokens: int) -> Scaling:
+def _base(fields: Fields, default: float) -> float:
+    """`rope_theta`. Above 1: slower pairs come later, and yarn divides by its logarithm."""
+    return fields.number("rope_theta", default, least=1.01, most=1e12)
+
+
+def _scaling(kind: str, rope: Fields, config: Fields, H: int, max_tokens: int) -> Scaling:
     """The rule of that name with its numbers."""
     if kind == "default":
         return Unscaled()
@@ -51,7 +56,7 @@ def _scaling(kind: str, rope: Fields, config: Fields, base: float, H: int, max_t
         return Linear(rope.number("factor"))
     if kind == "dynamic":
         if H == 2:
-            raise config.refuse("head_dim", "a head dimension above 2 with dynamic scaling")
+            raise config.refuse("head_dim", "a head dimension above 2 with dynamic scaling", H)
         return Dynamic(rope.number("factor"), max_tokens)
     trained = config.integer(TRAINED, rope.integer(TRAINED, max_tokens))
     if kind == "llama3":
@@ -59,8 +64,6 @@ def _scaling(kind: str, rope: Fields, config: Fields, base: float, H: int, max_t
         if high <= low:
             raise rope.refuse("high_freq_factor", "a number above low_freq_factor")
         return Llama3(rope.number("factor"), low, high, trained)
-    if base == 1:
-        raise rope.refuse("rope_theta", "a number other than 1 with yarn scaling")
     return _yarn(rope, rope.number("factor", max_tokens / trained), trained)
 
 
@@ -68,7 +71,9 @@ def _yarn(rope: Fields, factor: float, trained: int) -> Yarn:
     """YaRN's settings with its defaults. mscale counts only together with mscale_all_dim."""
     magnitude = yarn_magnitude(factor)
     if rope.get("mscale") is not None and rope.get("mscale_all_dim") is not None:
-        magnitude = yarn_magnitude(factor, rope.number("mscale"), rope.number("mscale_all_dim"))
+        magnitude = yarn_magnitude(
+            factor, *(rope.number(name, least=0.01, most=100) for name in ("mscale", "mscale_all_dim"))
+        )
     return Yarn(
         factor=factor,
         trained_tokens=trained,

@@ -11,7 +11,17 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from webgpu.config_fields import UnsupportedConfig, flag, is_whole, number, optional_whole, refuse_unless, same, whole
+from webgpu.config_fields import (
+    EPSILON,
+    UnsupportedConfig,
+    flag,
+    is_whole,
+    number,
+    optional_whole,
+    refuse_unless,
+    same,
+    whole,
+)
 from webgpu.rope import Rope, parse_rope
 
 FAMILIES = {
@@ -100,7 +110,7 @@ def parse_config(raw: Any) -> Config:
         N=N,
         K=K,
         H=H,
-        eps=number(raw, "rms_norm_eps", 1e-6),
+        eps=number(raw, "rms_norm_eps", EPSILON, 1e-6),
         tied=flag(raw, "tie_word_embeddings", family == "smollm3"),
         max_tokens=int(rope.positions * max(rope.factor, 1.0)) if rope.type == "dynamic" else rope.positions,
         qk_norm=family == "qwen3",

@@ -9,6 +9,14 @@ import math
 from decimal import Decimal
 from typing import Any
 
+# What each kind of number may be, ends included: wide enough for every model there is, narrow enough that no angle,
+# frequency or reciprocal root leaves what float32 (epsilon) and float64 (angles) hold.
+Span = tuple[float, float]
+EPSILON: Span = (1e-30, 1.0)
+BASE: Span = (1.01, 1e12)  # yarn divides by its logarithm
+FACTOR: Span = (1e-3, 1e6)
+MSCALE: Span = (0.01, 100.0)  # so that the attention factor inferred from two of them is a FACTOR
+
 
 class UnsupportedConfig(ValueError):
     """A field of config.json that the kernels do not run exactly."""
@@ -44,12 +52,12 @@ def optional_whole(raw: dict[str, Any], field: str, absent: int | None) -> int |
     return absent if field not in raw and absent is None else whole(raw, field, 1 << 24, absent)
 
 
-def number(raw: dict[str, Any], field: str, fallback: float | None, prefix: str = "") -> float:
-    """A finite number above 0; absent or null takes the fallback."""
+def number(raw: dict[str, Any], field: str, span: Span, fallback: float | None = None, prefix: str = "") -> float:
+    """A number within `span`; absent or null takes the fallback, and is refused without one."""
     value = raw.get(field)
     value = fallback if value is None else value
-    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < 1e300:
-        raise UnsupportedConfig(prefix + field, value, "finite numbers above 0")
+    if not isinstance(value, int | float) or isinstance(value, bool) or not span[0] <= value <= span[1]:
+        raise UnsupportedConfig(prefix + field, value, f"numbers from {show(span[0])} to {show(span[1])}")
     return float(value)
 
 

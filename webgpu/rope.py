@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from webgpu.config_fields import UnsupportedConfig, flag, number, refuse_unless, whole
+from webgpu.config_fields import BASE, FACTOR, MSCALE, UnsupportedConfig, flag, number, refuse_unless, whole
 
 ROPE_KEYS = {
     "default": (),
@@ -69,18 +69,18 @@ def parse_rope(raw: dict[str, Any], family: str) -> Rope:
             field = key if key.isidentifier() and key.isascii() and len(key) <= 40 else "field with a strange name"
             raise UnsupportedConfig(f"{name}.{field}", given[key], f"no such field with rope_type {kind}")
     positions = whole(raw, "max_position_embeddings", 1 << 24)
-    theta = number(raw, "rope_theta", 2_000_000.0 if family == "smollm3" else 10_000.0)
-    rope = {"type": kind, "theta": number(given, "rope_theta", theta, name + "."), "positions": positions}
+    theta = number(raw, "rope_theta", BASE, 2_000_000.0 if family == "smollm3" else 10_000.0)
+    rope = {"type": kind, "theta": number(given, "rope_theta", BASE, theta, name + "."), "positions": positions}
     if kind in ("linear", "dynamic"):
-        rope["factor"] = number(given, "factor", None, name + ".")
+        rope["factor"] = number(given, "factor", FACTOR, None, name + ".")
     if kind in ("llama3", "yarn"):
         inner = whole(given, "original_max_position_embeddings", 1 << 24, positions, name + ".")
         rope["original"] = whole(raw, "original_max_position_embeddings", 1 << 24, inner)
         ratio = positions / rope["original"] if kind == "yarn" else None
-        rope["factor"] = number(given, "factor", ratio, name + ".")
+        rope["factor"] = number(given, "factor", FACTOR, ratio, name + ".")
     if kind == "llama3":
-        rope["low"] = number(given, "low_freq_factor", None, name + ".")
-        rope["high"] = number(given, "high_freq_factor", None, name + ".")
+        rope["low"] = number(given, "low_freq_factor", FACTOR, None, name + ".")
+        rope["high"] = number(given, "high_freq_factor", FACTOR, None, name + ".")
         if rope["high"] <= rope["low"]:
             raise UnsupportedConfig(f"{name}.high_freq_factor", rope["high"], "a number above low_freq_factor")
     if kind == "yarn":
@@ -96,12 +96,12 @@ def yarn_fields(given: dict[str, Any], factor: float, prefix: str) -> dict[str, 
 
     inferred = temperature(1.0)
     if given.get("mscale") is not None and given.get("mscale_all_dim") is not None:
-        inferred = temperature(number(given, "mscale", None, prefix))
-        inferred /= temperature(number(given, "mscale_all_dim", None, prefix))
+        inferred = temperature(number(given, "mscale", MSCALE, None, prefix))
+        inferred /= temperature(number(given, "mscale_all_dim", MSCALE, None, prefix))
     return {
-        "attention_factor": number(given, "attention_factor", inferred, prefix),
-        "beta_fast": number(given, "beta_fast", 32.0, prefix),
-        "beta_slow": number(given, "beta_slow", 1.0, prefix),
+        "attention_factor": number(given, "attention_factor", FACTOR, inferred, prefix),
+        "beta_fast": number(given, "beta_fast", FACTOR, 32.0, prefix),
+        "beta_slow": number(given, "beta_slow", FACTOR, 1.0, prefix),
         "truncate": flag(given, "truncate", True, prefix),
     }
 

@@ -5,7 +5,7 @@
  * model is run exactly or refused with one sentence that names the field. Mirrors webgpu/config.py: same verdict, same words.
  * @module
  */
-import { UnsupportedConfig, flag, get, isWhole, number, optionalWhole, refuseUnless, whole } from "./config_fields.js";
+import { SPANS, UnsupportedConfig, flag, get, isWhole, number, optionalWhole, refuseUnless, whole } from "./config_fields.js";
 import { parseRope } from "./rope.js";
 
 /** @typedef {import("./config_fields.js").Raw} Raw */
@@ -83,7 +83,7 @@ export function parseConfig(given) {
     N,
     K,
     H,
-    eps: number(raw, "rms_norm_eps", 1e-6),
+    eps: number(raw, "rms_norm_eps", SPANS.EPSILON, 1e-6),
     tied: flag(raw, "tie_word_embeddings", family === "smollm3"),
     max_tokens: Math.floor(rope.positions * stretch),
     qk_norm: family === "qwen3",

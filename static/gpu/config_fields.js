@@ -7,6 +7,10 @@
  */
 
 /** @typedef {Record<string, unknown>} Raw a parsed JSON object */
+/** @typedef {readonly [number, number]} Span least and most, both allowed; reasons in webgpu/config_fields.py */
+
+/** @type {Record<"EPSILON" | "BASE" | "FACTOR" | "MSCALE", Span>} */
+export const SPANS = { EPSILON: [1e-30, 1], BASE: [1.01, 1e12], FACTOR: [1e-3, 1e6], MSCALE: [0.01, 100] };
 
 /** A field of config.json that the kernels do not run exactly. */
 export class UnsupportedConfig extends Error {
@@ -59,13 +63,13 @@ export function optionalWhole(raw, field, absent) {
 }
 
 /**
- * A finite number above 0; absent or null takes the fallback.
- * @param {Raw} raw @param {string} field @param {number | null} fallback @param {string} prefix
+ * A number within `span`; absent or null takes the fallback, and is refused without one.
+ * @param {Raw} raw @param {string} field @param {Span} span @param {number | null} fallback @param {string} prefix
  */
-export function number(raw, field, fallback, prefix = "") {
+export function number(raw, field, span, fallback = null, prefix = "") {
   const value = get(raw, field) ?? fallback;
-  if (typeof value !== "number" || !(value > 0 && value < 1e300)) {
-    throw new UnsupportedConfig(prefix + field, value, "finite numbers above 0");
+  if (typeof value !== "number" || !(value >= span[0] && value <= span[1])) {
+    throw new UnsupportedConfig(prefix + field, value, `numbers from ${show(span[0])} to ${show(span[1])}`);
   }
   return value;
 }

@@ -6,7 +6,7 @@
  * Angles in double precision, rounded to f32 once. Mirrors webgpu/rope.py, where the scalings are described.
  * @module
  */
-import { UnsupportedConfig, flag, get, number, refuseUnless, whole } from "./config_fields.js";
+import { SPANS, UnsupportedConfig, flag, get, number, refuseUnless, whole } from "./config_fields.js";
 
 /** @typedef {import("./config_fields.js").Raw} Raw */
 /**
@@ -45,19 +45,19 @@ export function parseRope(raw, family) {
   refuseUnless(given, "partial_rotary_factor", [1], `${name}.`);
   refuseStrangers(given, name, /** @type {string} */ (kind), own);
   const positions = whole(raw, "max_position_embeddings", 2 ** 24);
-  const theta = number(raw, "rope_theta", family === "smollm3" ? 2_000_000 : 10_000);
+  const theta = number(raw, "rope_theta", SPANS.BASE, family === "smollm3" ? 2_000_000 : 10_000);
   const plain = { factor: 1, low: 1, high: 1, original: 0, attention_factor: 1, beta_fast: 32, beta_slow: 1, truncate: true };
   const type = /** @type {string} */ (kind);
-  const rope = { type, theta: number(given, "rope_theta", theta, `${name}.`), positions, ...plain };
-  if (type === "linear" || type === "dynamic") rope.factor = number(given, "factor", null, `${name}.`);
+  const rope = { type, theta: number(given, "rope_theta", SPANS.BASE, theta, `${name}.`), positions, ...plain };
+  if (type === "linear" || type === "dynamic") rope.factor = number(given, "factor", SPANS.FACTOR, null, `${name}.`);
   if (type === "llama3" || type === "yarn") {
     const inner = whole(given, "original_max_position_embeddings", 2 ** 24, positions, `${name}.`);
     rope.original = whole(raw, "original_max_position_embeddings", 2 ** 24, inner);
-    rope.factor = number(given, "factor", type === "yarn" ? positions / rope.original : null, `${name}.`);
+    rope.factor = number(given, "factor", SPANS.FACTOR, type === "yarn" ? positions / rope.original : null, `${name}.`);
   }
   if (type === "llama3") {
-    rope.low = number(given, "low_freq_factor", null, `${name}.`);
-    rope.high = number(given, "high_freq_factor", null, `${name}.`);
+    rope.low = number(given, "low_freq_factor", SPANS.FACTOR, null, `${name}.`);
+    rope.high = number(given, "high_freq_factor", SPANS.FACTOR, null, `${name}.`);
     if (rope.high <= rope.low) {
       throw new UnsupportedConfig(`${name}.high_freq_factor`, rope.high, "a number above low_freq_factor");
     }
@@ -86,13 +86,13 @@ function yarnFields(given, factor, prefix) {
   const temperature = (/** @type {number} */ mscale) => (factor > 1 ? 0.1 * mscale * Math.log(factor) + 1 : 1);
   let inferred = temperature(1);
   if (get(given, "mscale") != null && get(given, "mscale_all_dim") != null) {
-    inferred = temperature(number(given, "mscale", null, prefix));
-    inferred /= temperature(number(given, "mscale_all_dim", null, prefix));
+    inferred = temperature(number(given, "mscale", SPANS.MSCALE, null, prefix));
+    inferred /= temperature(number(given, "mscale_all_dim", SPANS.MSCALE, null, prefix));
   }
   return {
-    attention_factor: number(given, "attention_factor", inferred, prefix),
-    beta_fast: number(given, "beta_fast", 32, prefix),
-    beta_slow: number(given, "beta_slow", 1, prefix),
+    attention_factor: number(given, "attention_factor", SPANS.FACTOR, inferred, prefix),
+    beta_fast: number(given, "beta_fast", SPANS.FACTOR, 32, prefix),
+    beta_slow: number(given, "beta_slow", SPANS.FACTOR, 1, prefix),
     truncate: flag(given, "truncate", true, prefix),
   };
 }

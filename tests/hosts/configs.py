@@ -91,6 +91,8 @@ BAD: dict[str, tuple[Any, str]] = {
     "head a fraction": (config(num_attention_heads=6, num_key_value_heads=2), "head_dim"),
     "eps zero": (config(rms_norm_eps=0), "rms_norm_eps"),
     "eps tiny and negative": (config(rms_norm_eps=-1e-7), "rms_norm_eps"),
+    "eps below float32": (config(rms_norm_eps=1e-50), "rms_norm_eps"),
+    "eps beyond float32": (config(rms_norm_eps=1e200), "rms_norm_eps"),
     "tied a word": (config(tie_word_embeddings="yes"), "tie_word_embeddings"),
     "llama with a window": (config(sliding_window=4096), "sliding_window"),
     "llama by types": (config(layer_types=["sliding_attention"] * 3), "layer_types"),
@@ -125,5 +127,41 @@ BAD: dict[str, tuple[Any, str]] = {
         "rope_parameters.high_freq_factor",
     ),
     "yarn truncate a number": (config(rope_parameters={**YARN, "truncate": 1}), "rope_parameters.truncate"),
+    "yarn with theta 1": (config(rope_theta=1, rope_parameters=YARN), "rope_theta"),
+    "yarn with theta 1 inside": (config(rope_parameters={**YARN, "rope_theta": 1.0}), "rope_parameters.rope_theta"),
+    "theta below 1": (config(rope_theta=0.5), "rope_theta"),
+    "theta huge": (config(rope_theta=1e299), "rope_theta"),
+    "dynamic factor huge": (config(rope_scaling={"type": "dynamic", "factor": 1e299}), "rope_scaling.factor"),
+    "linear factor subnormal": (config(rope_scaling={"type": "linear", "factor": 1e-320}), "rope_scaling.factor"),
+    "yarn factor huge": (config(rope_parameters={**YARN, "factor": 1e7}), "rope_parameters.factor"),
+    "yarn ratio huge": (
+        config(
+            max_position_embeddings=1 << 24,
+            rope_parameters={**YARN, "factor": None, "original_max_position_embeddings": 1},
+        ),
+        "rope_parameters.factor",
+    ),
+    "llama3 band tiny": (
+        config(rope_parameters={**LLAMA3, "low_freq_factor": 1e-9}),
+        "rope_parameters.low_freq_factor",
+    ),
+    "llama3 band huge": (
+        config(rope_parameters={**LLAMA3, "high_freq_factor": 1e99}),
+        "rope_parameters.high_freq_factor",
+    ),
+    "yarn attention factor huge": (
+        config(rope_parameters={**YARN, "attention_factor": 1e30}),
+        "rope_parameters.attention_factor",
+    ),
+    "yarn beta tiny": (config(rope_parameters={**YARN, "beta_slow": 1e-300}), "rope_parameters.beta_slow"),
+    "yarn beta huge": (config(rope_parameters={**YARN, "beta_fast": 1e299}), "rope_parameters.beta_fast"),
+    "yarn mscale huge": (
+        config(rope_parameters={**YARN, "mscale": 1e50, "mscale_all_dim": 1}),
+        "rope_parameters.mscale",
+    ),
+    "yarn mscale tiny": (
+        config(rope_parameters={**YARN, "mscale": 1, "mscale_all_dim": 1e-50}),
+        "rope_parameters.mscale_all_dim",
+    ),
     "theta infinite": (config(rope_theta=float("inf")), "rope_theta"),
 }

@@ -84,6 +84,17 @@ REFUSED = [
     ("rope_parameters.low_freq_factor", yarn(low_freq_factor=1.0)),
     ("rope_parameters.factor", {"rope_parameters": {"rope_type": "default", "factor": 2.0}}),
     ("rope_parameters.rope_theta", yarn(rope_theta=1)),
+    ("rope_theta", {"rope_theta": 1, **yarn()}),
+    ("rope_theta", {"rope_theta": 0.5}),
+    ("rope_theta", {"rope_theta": 1e299}),
+    ("rms_norm_eps", {"rms_norm_eps": 1e-50}),
+    ("rms_norm_eps", {"rms_norm_eps": 1e200}),
+    ("rope_scaling.factor", {"rope_scaling": {"type": "dynamic", "factor": 1e299}}),
+    ("rope_scaling.factor", {"rope_scaling": {"type": "linear", "factor": 1e-320}}),
+    ("rope_parameters.factor", yarn(factor=1e7)),
+    ("rope_parameters.attention_factor", yarn(attention_factor=1e30)),
+    ("rope_parameters.beta_slow", yarn(beta_slow=1e-300)),
+    ("rope_parameters.mscale_all_dim", yarn(mscale=1, mscale_all_dim=1e-50)),
     ("rope_parameters.original_max_position_embeddings", yarn(original_max_position_embeddings=1.5)),
     ("attention_bias", {"model_type": "mistral", "attention_bias": True}),
     ("attention_bias", {"model_type": "qwen2", "attention_bias": False}),
@@ -106,6 +117,24 @@ def test_config_not_run_exactly_is_refused_by_name(field, fields):
     assert refusal.value.field == field
     message = str(refusal.value)
     assert field in message and "\n" not in message and message.isascii() and len(message) < 300
+
+
+@pytest.mark.parametrize(
+    "fields,given",
+    [
+        ({"rope_theta": 1, **yarn()}, "rope_theta = 1;"),
+        ({"head_dim": None, "hidden_size": 8, "rope_scaling": {"type": "dynamic", "factor": 2.0}}, "head_dim = 2;"),
+        (
+            {"max_position_embeddings": 2**24, **yarn(factor=None, original_max_position_embeddings=1)},
+            "rope_parameters.factor = 16777216.0;",
+        ),
+    ],
+)
+def test_refusal_shows_the_value_that_would_be_used(fields, given):
+    """It may stand elsewhere in the file, or follow from other fields: "absent" would send people to the wrong line."""
+    with pytest.raises(UnsupportedConfig) as refusal:
+        read(**fields)
+    assert given in str(refusal.value) and "absent" not in str(refusal.value)
 
 
 @pytest.mark.parametrize("model_type", FAMILIES)
