@@ -1,8 +1,8 @@
 // The address always restores exactly this view: every change of the view is written after the #, and a link that is opened
 // or pasted is read back.
 import { count } from "../lib/numbers.js";
-import { readLink, writeLink } from "../lib/permalink.js";
-import { notify, store } from "./state.js";
+import { LONGEST_PROMPT, readLink, writeLink } from "../lib/permalink.js";
+import { dismiss, notify, store } from "./state.js";
 
 const QUIET_MS = 150;
 
@@ -52,11 +52,15 @@ export function clampView(state) {
     ["depth", L + 1],
     ["target", V],
   ];
+  const T = shown.length;
+  const [row0 = 0, rows = 0, col0 = 0, cols = 0] = state.zoom ?? [];
+  const outside = row0 + rows > T || col0 + cols > T;
   const beyond = limits.filter(([field, limit]) => typeof state[field] === "number" && /** @type {number} */ (state[field]) >= limit);
-  if (beyond.length === 0) return;
-  const said = beyond.map(([field, limit]) => `${WORDS[field]} ${state[field]} (largest here: ${count(limit - 1)})`).join(", ");
-  store.set(Object.fromEntries(beyond.map(([field]) => [field, null])));
-  notify({ id: "link", kind: "info", text: `The view asked for ${said}; the page chose for itself there.` });
+  if (beyond.length === 0 && !outside) return;
+  const said = beyond.map(([field, limit]) => `${WORDS[field]} ${state[field]} (largest here: ${count(limit - 1)})`);
+  if (outside) said.push(`a zoom up to query ${row0 + rows - 1} and key ${col0 + cols - 1} (largest here: ${count(T - 1)})`);
+  store.set({ ...Object.fromEntries(beyond.map(([field]) => [field, null])), ...(outside ? { zoom: null } : {}) });
+  notify({ id: "link", kind: "info", text: `The view asked for ${said.join(", ")}; the page chose for itself there.` });
 }
 
 /** The address of exactly this view, as short as the page's defaults allow. */
@@ -73,6 +77,19 @@ export function addressToShare() {
   return address.href;
 }
 
+let toldTooLong = false;
+
+/** Says once, until a shorter prompt comes, that the link cannot hold this one. @param {string} prompt */
+function sayWhatIsMissing(prompt) {
+  const tooLong = prompt.length > LONGEST_PROMPT;
+  if (tooLong && !toldTooLong) {
+    const text = `The link in the address bar holds no prompt: this one is longer than ${count(LONGEST_PROMPT)} characters.`;
+    notify({ id: "long-prompt", kind: "info", text });
+  }
+  if (!tooLong && toldTooLong) dismiss("long-prompt");
+  toldTooLong = tooLong;
+}
+
 /**
  * Keeps address and view together.
  * @param {(view: View) => void} open called when another link is opened in this page
@@ -85,6 +102,7 @@ export function mountLink(open) {
     if (location.hash !== written) return; // a link was opened this moment: it wins over what was about to be written
     const address = addressOfView();
     written = new URL(address).hash;
+    sayWhatIsMissing(store.state.prompt);
     if (address !== location.href) history.replaceState(null, "", address);
   };
   store.on(/** @type {(keyof View)[]} */ (Object.keys(WORDS)), () => {

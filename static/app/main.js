@@ -49,6 +49,7 @@ function openView(view) {
   store.set(rest);
   setPrompt(prompt, { now: true });
   if (model && model !== store.state.entry?.id) chooseModel(model).catch(() => {});
+  else if (!store.state.stale && !store.state.promptError) clampView(store.state); // the same prompt: no trace will come
 }
 
 store.set(viewOfAddress());

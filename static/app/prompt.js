@@ -18,6 +18,8 @@ const EXAMPLES = [
 ];
 
 const TALLEST_PX = 168;
+/** More characters than this fill the tallest box at any width, so nothing needs measuring. */
+const FULL_BOX = 20_000;
 
 /** Fills the prompt panel. */
 export function mountPrompt() {
@@ -62,6 +64,7 @@ export function mountPrompt() {
 
 /** @param {HTMLTextAreaElement} box */
 function grow(box) {
+  if (box.value.length > FULL_BOX) return void (box.style.height = `${TALLEST_PX}px`);
   box.style.height = "auto";
   box.style.height = `${Math.min(TALLEST_PX, box.scrollHeight + 2)}px`;
 }

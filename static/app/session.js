@@ -1,6 +1,6 @@
 // From a chosen model and a typed prompt to a picture: loads, tokenises, runs; the newest wish always wins.
 import { IdTokens } from "../lib/id_tokens.js";
-import { EXAMPLE } from "../lib/permalink.js";
+import { EXAMPLE, boxText } from "../lib/permalink.js";
 import { count, plural } from "../lib/numbers.js";
 import { announce } from "./dom.js";
 import { loadEngine } from "./engine.js";
@@ -8,6 +8,8 @@ import { keptWeightBytes, loadTokens, weightBytes } from "./models.js";
 import { dismiss, notify, store } from "./state.js";
 
 const PAUSE_MS = 200;
+/** Cutting up more than this would hold the page up for seconds; no model here takes nearly as many tokens. */
+const MOST_CHARACTERS = 400_000;
 const EXAMPLE_IDS = "1, 2, 3, 1, 2, 3";
 
 /** @type {AbortController} */
@@ -23,6 +25,16 @@ let wanted = "";
 const aborted = (error) => error instanceof Error && error.name === "AbortError";
 /** @param {unknown} error */
 export const sentence = (error) => (error instanceof Error ? error.message : String(error));
+
+/**
+ * Refuses text that is too long to be cut into tokens.
+ * @param {string} text
+ */
+export function checkLength(text) {
+  if (text.length <= MOST_CHARACTERS) return;
+  const sizes = `${count(text.length)} characters; the page takes at most ${count(MOST_CHARACTERS)}`;
+  throw new RangeError(`This prompt has ${sizes}: shorten it.`);
+}
 
 /**
  * Loads a model: tokenizer first, so that chips appear at once, then the weights.
@@ -106,7 +118,7 @@ function setModelState(id, words) {
  * @param {{now?: boolean}} [options]
  */
 export function setPrompt(prompt, { now = false } = {}) {
-  store.set({ prompt });
+  store.set({ prompt: boxText(prompt) });
   tokenise();
   clearTimeout(timer);
   if (now) void compute();
@@ -120,6 +132,7 @@ function tokenise() {
   /** @type {import("./state.js").Piece[]} */
   let typed;
   try {
+    checkLength(prompt);
     typed = tokens.pieces(tokens.encode(prompt));
   } catch (error) {
     store.set({ typed: [], promptError: sentence(error), promptNote: null });

@@ -19,7 +19,8 @@
  */
 
 export const EXAMPLE = "When Mary and John went to the store, John gave a drink to";
-const LONGEST_PROMPT = 200_000;
+/** Characters (UTF-16 units) of the longest prompt that a link holds; browsers cut addresses at about 2 MB. */
+export const LONGEST_PROMPT = 200_000;
 
 /** @type {Readonly<View>} */
 export const DEFAULT_VIEW = Object.freeze({
@@ -37,6 +38,12 @@ export const DEFAULT_VIEW = Object.freeze({
   depth: null,
   target: null,
 });
+
+/**
+ * Text as a text box holds it: every line ends in one \n. The page computes just what its box shows.
+ * @param {string} text
+ */
+export const boxText = (text) => text.replace(/\r\n?/g, "\n");
 
 /** @param {string} text */
 const whole = (text) => (/^\d{1,7}$/.test(text) ? Number(text) : undefined);
@@ -69,12 +76,12 @@ const FIELDS = {
   zoom: ["z", zoom],
   depth: ["d", whole],
   target: ["g", whole],
-  prompt: ["p", (/** @type {string} */ text) => (text.length <= LONGEST_PROMPT ? text.toWellFormed() : undefined)],
+  prompt: ["p", (/** @type {string} */ text) => (text.length <= LONGEST_PROMPT ? boxText(text.toWellFormed()) : undefined)],
 };
 
 /**
  * @param {View} view
- * @returns {string} without the #; only what differs from the default
+ * @returns {string} without the #; only what differs from the default, and no prompt that readLink would refuse
  */
 export function writeLink(view, { whole = false } = {}) {
   const parts = [];
@@ -82,6 +89,7 @@ export function writeLink(view, { whole = false } = {}) {
     const value = view[/** @type {keyof View} */ (field)];
     const isDefault = value === DEFAULT_VIEW[/** @type {keyof View} */ (field)];
     if (value === null || (isDefault && !(whole && field === "prompt"))) continue;
+    if (field === "prompt" && view.prompt.length > LONGEST_PROMPT) continue;
     const text = typeof value === "boolean" ? String(Number(value)) : String(value);
     parts.push(`${short}=${encodeURIComponent(text.toWellFormed())}`);
   }

@@ -3,7 +3,7 @@ import { registerHooks } from "node:module";
 import { cividis, inkOn } from "../../static/lib/colours.js";
 import { cellsOfPixel } from "../../static/lib/maths.js";
 import { blockMasked, withoutFirst } from "../../static/lib/pattern.js";
-import { DEFAULT_VIEW, readLink, writeLink } from "../../static/lib/permalink.js";
+import { DEFAULT_VIEW, LONGEST_PROMPT, readLink, writeLink } from "../../static/lib/permalink.js";
 import { sharedCharacters } from "../../static/lib/split_characters.js";
 import { patternWindow } from "../../static/lib/windows.js";
 import { fitRegion, reveal, zoomAt } from "../../static/lib/zoom.js";
@@ -75,6 +75,11 @@ function links() {
     default: writeLink(DEFAULT_VIEW),
     hostile: bad.unread,
     hostileView: same(bad.view, DEFAULT_VIEW),
+    lineEnds: readLink("#p=a%0D%0Ab%0Dc%0A").view.prompt,
+    longest: [0, 1].map((more) => {
+      const { view, unread } = readLink(writeLink({ ...DEFAULT_VIEW, layer: 1, prompt: "x".repeat(LONGEST_PROMPT + more) }));
+      return [view.layer, view.prompt.length === LONGEST_PROMPT, unread.length];
+    }),
   };
 }
 

@@ -57,6 +57,15 @@ def test_hostile_link_gives_a_usable_view(page: Page, link: str):
         page.wait_for_selector("#notice-link")
 
 
+def test_zoom_outside_the_prompt_becomes_the_whole_picture(page: Page):
+    open_link(page, "p=the%20cat%20sat")
+    wait_picture(page)
+    open_link(page, "p=the%20cat%20sat&z=900,5,900,5")
+    page.wait_for_selector("#notice-link:has-text('a zoom up to query 904 and key 904')")
+    until(page, "!location.hash.includes('z=')")
+    assert page.locator(".overview").is_hidden()
+
+
 def test_hostile_link_at_the_start_gives_a_usable_view(watched: Watched, small_server: Server):
     page = watched.open(small_server.url + "#" + "&".join(HOSTILE))
     page.wait_for_selector("#notice-link")

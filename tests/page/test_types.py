@@ -50,6 +50,8 @@ def test_links_survive_a_round_trip_and_hostile_text(found: dict):
         "default": "",
         "hostile": ["layer", "zoom", "view", "prompt", "an unknown field", "scale"],
         "hostileView": True,
+        "lineEnds": "a\nb\nc\n",
+        "longest": [[1, True, 0], [1, False, 0]],
     }
 
 
