@@ -18,7 +18,7 @@ from weights.training.rows import Text
 from weights.training.summary import head_list, summary
 
 ABOUT = (
-    "3 MB or so, trained by this project so that its heads have jobs that can be checked: "
+    "4 MB, trained by this project so that its heads have jobs that can be checked: "
     "previous token, induction, pronouns, names, tables."
 )
 

@@ -86,7 +86,7 @@ def claims(probe: Probe, report: Report) -> list[Claim]:
             head=report.look_up_head()[1:],
             query=len(sql) - 1,
             keys=columns,
-            why="from “AND” this head looks up the columns of “cars”, the table named eight tokens before",
+            why="from “AND” this head looks up the columns of “cars”, the table that FROM names",
         ),
     ]
 
