@@ -1,22 +1,47 @@
 // window.playground: the page for scripts and for the developer console. static/README.md documents it; keep both in step.
-import { chooseModel } from "./session.js";
+import { plural } from "../lib/numbers.js";
+import { checkLength, chooseModel } from "./session.js";
 import { store } from "./state.js";
 import { verify } from "./verify.js";
 
 class PlaygroundTrace {
-  /** @param {import("./state.js").Trace} trace @param {import("./state.js").Piece[]} pieces */
-  constructor(trace, pieces) {
+  /**
+   * @param {import("./state.js").Engine} engine
+   * @param {import("./state.js").Trace} trace
+   * @param {import("./state.js").Piece[]} pieces
+   */
+  constructor(engine, trace, pieces) {
+    let destroyed = false;
+    const refuse = () => {
+      if (destroyed) throw new Error("This trace was destroyed; playground.trace(prompt) makes another.");
+      refuseReplaced(engine);
+    };
+    /** @template R @param {() => Promise<R>} ask */
+    const asked = async (ask) => {
+      refuse();
+      return ask().catch((error) => (refuse(), Promise.reject(error)));
+    };
     this.shape = trace.shape;
     this.tokens = pieces.map(({ id, text, bytes }) => ({ id, text, bytes }));
     this.ids = Array.from(trace.ids);
     /** @param {number} layer @param {number} head @returns {Promise<Float32Array>} [T*T], row-major */
-    this.pattern = (layer, head) => trace.pattern(whole("layer", layer, trace.shape.L), whole("head", head, trace.shape.N));
+    this.pattern = (layer, head) =>
+      asked(async () => trace.pattern(whole("layer", layer, trace.shape.L), whole("head", head, trace.shape.N)));
     /** @param {number} position @returns {Promise<Float32Array>} [V] */
-    this.logits = (position) => trace.logits(whole("position", position, trace.shape.T));
+    this.logits = (position) => asked(async () => trace.logits(whole("position", position, trace.shape.T)));
     /** @returns {Promise<{ids: Uint32Array | Int32Array, logprobs: Float32Array}>} [(L+1)*T*10] each */
-    this.lens = () => trace.lens();
-    this.destroy = () => trace.destroy();
+    this.lens = () => asked(() => trace.lens());
+    this.destroy = () => {
+      destroyed = true;
+      trace.destroy();
+    };
   }
+}
+
+/** A model that is loaded anew takes its traces with it. @param {import("./state.js").Engine} engine */
+function refuseReplaced(engine) {
+  if (store.state.engine !== engine)
+    throw new Error("This trace's model was replaced; playground.trace(prompt) makes one with the model that is loaded now.");
 }
 
 /** @param {string} name @param {number} value @param {number} end */
@@ -45,15 +70,17 @@ export function exposePlayground(ready) {
     /** @param {string | {ids: number[]}} prompt */
     async trace(prompt) {
       const { engine, tokens, entry } = await loaded();
+      if (typeof prompt === "string") checkLength(prompt);
       /** @type {number[]} */
       const ids = typeof prompt === "string" ? tokens.encode(prompt) : Array.from(prompt?.ids ?? []);
       if (ids.length === 0) throw new RangeError("The prompt has no tokens; give some text or {ids: [...]}.");
       if (ids.length > entry.max_tokens)
-        throw new RangeError(`The prompt has ${ids.length} tokens; ${entry.name} takes at most ${entry.max_tokens}.`);
+        throw new RangeError(`The prompt has ${plural(ids.length, "token")}; ${entry.name} takes at most ${entry.max_tokens}.`);
       for (const id of ids)
         if (!Number.isInteger(id) || id < 0 || id >= entry.shape.V)
           throw new RangeError(`Token id ${id} is not one of this model's; they are 0 to ${entry.shape.V - 1}.`);
-      return new PlaygroundTrace(await engine.run(ids), tokens.pieces(ids));
+      const trace = await engine.run(ids).catch((error) => (refuseReplaced(engine), Promise.reject(error)));
+      return new PlaygroundTrace(engine, trace, tokens.pieces(ids));
     },
     /** Words about who computes; null before that is known. */
     get adapter() {

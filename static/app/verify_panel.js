@@ -1,5 +1,5 @@
 // "Verify on this device": the comparison with the oracle, kernel by kernel, with the layer where each is worst.
-import { three } from "../lib/numbers.js";
+import { plural, three } from "../lib/numbers.js";
 import { byId, h } from "./dom.js";
 import { sentence } from "./session.js";
 import { store } from "./state.js";
@@ -94,7 +94,7 @@ function conclude({ passed, largest, checks, tokens }, say) {
     const worst = checks.reduce((a, b) => (b.error > a.error ? b : a));
     const unit = worst.relative ? "of its largest value" : "absolute";
     say(
-      `All ${checks.length} intermediates of this prompt's ${tokens} tokens agree with the oracle. Largest error ${three(largest)}, ${unit}, in ${worst.name}.`,
+      `All ${checks.length} intermediates of this prompt's ${plural(tokens, "token")} agree with the oracle. Largest error ${three(largest)}, ${unit}, in ${worst.name}.`,
     );
     return;
   }

@@ -175,6 +175,8 @@ def test_without_first_token_renormalises_and_says_so(page: Page):
         ("playground.trace({ids: [1, 99999]})", "Token id 99999 is not one"),
         (f"playground.trace({{ids: Array({MAX_TOKENS + 1}).fill(1)}})", f"takes at most {MAX_TOKENS}"),
         ("playground.trace('a').then((t) => t.pattern(99, 0))", "layer is 99"),
+        ("playground.trace('a').then((t) => (t.destroy(), t.lens()))", "This trace was destroyed"),
+        ("playground.trace('a '.repeat(300_000))", "at most 400,000"),
         ("playground.load('nothing')", "There is no model"),
         ("playground.bench({})", "is not there yet"),
     ],
