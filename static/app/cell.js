@@ -4,7 +4,7 @@ import { glyphs } from "./chips.js";
 import { byId, h } from "./dom.js";
 import { depthWords } from "./lens_cells.js";
 import { rankPlot, rankStory } from "./rank_plot.js";
-import { barRows } from "./row_bars.js";
+import { barList, fillBars } from "./row_bars.js";
 import { sentence } from "./session.js";
 import { chosenDepth, followed, glyphOf, position, store, waiting } from "./state.js";
 
@@ -13,7 +13,7 @@ export function mountCell() {
   const panel = byId("cell");
   const where = byId("cell-title");
   const about = h("p", { class: "small dim" });
-  const list = h("ol", { class: "bars", "aria-labelledby": "cell-title" });
+  const list = barList({ class: "bars", id: "cell-bars", "aria-labelledby": "cell-title" });
   const ranks = h("div", { class: "ranks", id: "ranks" });
   const target = targetField();
   panel.append(about, list, target, ranks);
@@ -31,19 +31,16 @@ export function mountCell() {
       : cell
         ? `ten likeliest; entropy ${three(cell.entropy)} nats`
         : "being computed";
-    list.replaceChildren(
-      ...(cell
-        ? barRows(
-            cell.ids.map((id, i) => ({
-              name: glyphOf(id),
-              value: Math.exp(cell.logprobs[i]),
-              chosen: id === followed(state),
-              note: `id ${id}`,
-              about: "probability; choose to follow its rank",
-              run: () => store.set({ target: id }),
-            })),
-          )
-        : []),
+    fillBars(
+      list,
+      Array.from(cell ? cell.ids : [], (id, i) => ({
+        name: glyphOf(id),
+        value: Math.exp(cell?.logprobs[i] ?? 0),
+        chosen: id === followed(state),
+        note: `id ${id}`,
+        about: "probability; choose to follow its rank",
+        run: () => store.set({ target: id }),
+      })),
     );
   });
 

@@ -3,13 +3,13 @@ import { topTokens } from "../lib/maths.js";
 import { glyphs } from "./chips.js";
 import { byId, h } from "./dom.js";
 import { mountGenerate } from "./generate.js";
-import { barRows } from "./row_bars.js";
+import { barList, fillBars } from "./row_bars.js";
 import { glyphOf, position, store, waiting } from "./state.js";
 
 /** Fills the prediction panel. */
 export function mountPrediction() {
   const panel = byId("next");
-  const list = h("ol", { class: "bars picture", id: "next-bars", "aria-labelledby": "next-title" });
+  const list = barList({ class: "bars picture", id: "next-bars", "aria-labelledby": "next-title" });
   const note = h("p", { class: "small dim" });
   panel.append(note, list);
   mountGenerate(panel);
@@ -34,17 +34,16 @@ export function mountPrediction() {
     if (!next) return list.replaceChildren();
     note.textContent = "";
     byId("next-title").append(" after ", h("span", { class: "mono" }, ...glyphs(shown[next.position]?.glyph ?? "")));
-    list.replaceChildren(
-      ...barRows(
-        next.best.map(({ id, logprob }) => ({
-          name: glyphOf(id),
-          value: Math.exp(logprob),
-          chosen: id === target,
-          note: `id ${id}`,
-          about: "probability; choose to follow its rank",
-          run: () => store.set({ target: id }),
-        })),
-      ),
+    fillBars(
+      list,
+      next.best.map(({ id, logprob }) => ({
+        name: glyphOf(id),
+        value: Math.exp(logprob),
+        chosen: id === target,
+        note: `id ${id}`,
+        about: "probability; choose to follow its rank",
+        run: () => store.set({ target: id }),
+      })),
     );
   });
   store.on(["stale", "token", "trace", "next"], (state) => {

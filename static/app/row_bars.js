@@ -10,7 +10,7 @@ const MOST = 8;
  * @param {{name: string, value: number, about: string, chosen?: boolean, note?: string, run?: () => void}[]} rows value: 0..1
  * @returns {HTMLElement[]} list items
  */
-export function barRows(rows) {
+function barRows(rows) {
   return rows.map(({ name, value, about, chosen, run, note }) => {
     const fill = h("span", { class: "bar-fill" });
     fill.style.width = `${Math.max(0.5, value * 100)}%`;
@@ -27,6 +27,49 @@ export function barRows(rows) {
   });
 }
 
+/**
+ * A list of bars that is one stop of the Tab key: the arrow keys, Home and End go through its rows.
+ * @param {import("./dom.js").Props} props
+ * @returns {HTMLOListElement} filled by `fillBars`
+ */
+export function barList(props) {
+  const list = h("ol", props);
+  list.addEventListener("keydown", (event) => {
+    const bars = buttonsOf(list);
+    const at = bars.indexOf(/** @type {HTMLButtonElement} */ (document.activeElement));
+    const last = bars.length - 1;
+    const goes = { ArrowUp: at - 1, ArrowLeft: at - 1, ArrowDown: at + 1, ArrowRight: at + 1, Home: 0, End: last }[event.key];
+    if (at < 0 || goes === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    rove(bars, Math.max(0, Math.min(last, goes))).focus();
+  });
+  return list;
+}
+
+/**
+ * Replaces the rows of a list of bars; the focus stays at its place in the list.
+ * @param {HTMLElement} list
+ * @param {Parameters<typeof barRows>[0]} rows
+ */
+export function fillBars(list, rows) {
+  const focused = buttonsOf(list).indexOf(/** @type {HTMLButtonElement} */ (document.activeElement));
+  list.replaceChildren(...barRows(rows));
+  const bars = buttonsOf(list);
+  if (bars.length === 0) return;
+  const chosen = rows.findIndex((row) => row.chosen);
+  const stop = rove(bars, Math.max(0, Math.min(bars.length - 1, focused >= 0 ? focused : chosen)));
+  if (focused >= 0) stop.focus({ preventScroll: true });
+}
+
+/** @param {HTMLElement} list */
+const buttonsOf = (list) => /** @type {HTMLButtonElement[]} */ (Array.from(list.querySelectorAll("button.bar")));
+
+/** Makes one bar the stop of the Tab key. @param {HTMLButtonElement[]} bars @param {number} stop */
+function rove(bars, stop) {
+  bars.forEach((bar, i) => (bar.tabIndex = i === stop ? 0 : -1));
+  return bars[stop];
+}
+
 export class RowBars {
   /**
    * @param {HTMLElement} lock the switch that keeps the bars with the selected row
@@ -35,7 +78,7 @@ export class RowBars {
   constructor(lock, choose) {
     this.choose = choose;
     this.title = h("h3", { id: "row-title" });
-    this.list = h("ol", { class: "bars two-columns", "aria-labelledby": "row-title" });
+    this.list = barList({ class: "bars two-columns", "aria-labelledby": "row-title" });
     this.element = h(
       "div",
       { class: "row-bars", id: "row-bars" },
@@ -59,19 +102,16 @@ export class RowBars {
       h("span", { class: "mono ink" }, ...glyphs(tokens[row]?.glyph ?? "")),
       order.length > MOST ? ` reads (${order.length - MOST} more keys share ${share(rest)})` : " reads",
     );
-    this.list.replaceChildren(
-      ...barRows(
-        order
-          .slice(0, MOST)
-          .map((i) => ({
-            name: tokens[i]?.glyph ?? "",
-            value: weights[i],
-            chosen: i === key,
-            note: `key ${i}`,
-            about: `weight of key ${i}; choose to mark its cell`,
-            run: () => this.choose(i),
-          })),
-      ),
+    fillBars(
+      this.list,
+      order.slice(0, MOST).map((i) => ({
+        name: tokens[i]?.glyph ?? "",
+        value: weights[i],
+        chosen: i === key,
+        note: `key ${i}`,
+        about: `weight of key ${i}; choose to mark its cell`,
+        run: () => this.choose(i),
+      })),
     );
   }
 }

@@ -57,6 +57,26 @@ def test_keyboard_walk_from_prompt_to_cell_to_lens(page: Page):
     tab_to(page, "#next")
 
 
+@pytest.mark.parametrize("bars", ["#row-bars", "#cell-bars", "#next-bars"])
+def test_bars_are_one_tab_stop_and_arrows_go_through_them(page: Page, bars: str):
+    open_link(page, LINK)
+    wait_picture(page)
+    wait_lens(page)
+    stops = f"document.querySelectorAll('{bars} .bar:not([tabindex=\"-1\"])').length"
+    assert page.locator(f"{bars} .bar").count() > 2
+    assert page.evaluate(stops) == 1
+    page.locator(f"{bars} .bar[tabindex='0']").focus()
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    focused = f"[...document.querySelectorAll('{bars} .bar')].indexOf(document.activeElement)"
+    assert page.evaluate(focused) == 2
+    page.keyboard.press("Enter")
+    until(page, f"document.querySelectorAll('{bars} .bar')[2].ariaPressed === 'true'")
+    assert page.evaluate(focused) == 2
+    assert page.evaluate(stops) == 1
+
+
 LINKS = {"heatmap": "", "arcs": "&v=arcs", "table": "&v=table", "zoomed": "&z=0,8,0,8&s=row&x=1"}
 OPENERS = {
     "menu": ("#model-button", "#model-panel li"),
