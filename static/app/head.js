@@ -1,6 +1,6 @@
 // The panel of one head: which head, how it is looked at (heatmap, arcs, table), the value under the cursor, the bars of one row.
 import { share, three } from "../lib/numbers.js";
-import { fitRegion, isWhole, reveal, wholeRegion, zoomAt } from "../lib/zoom.js";
+import { fitRegion, isWhole, reveal, wholeRegion, zoomAround } from "../lib/zoom.js";
 import { Arcs } from "./arcs.js";
 import { announce, byId, h, panelTop } from "./dom.js";
 import { headData, isExact, pixelOf } from "./head_data.js";
@@ -16,11 +16,11 @@ import { chosenHead, position, select, store } from "./state.js";
 export class HeadPanel {
   constructor() {
     this.panel = byId("head");
-    this.tools = headTools({ zoom: (factor) => this.zoomCentre(factor), whole: () => store.set({ zoom: null }), data: () => this.data });
+    this.tools = headTools({ zoom: (factor) => this.zoomChosen(factor), whole: () => store.set({ zoom: null }), data: () => this.data });
     this.heatmap = new Heatmap({
       choose: (cell) => this.choose(cell),
       point: (cell) => this.point(cell),
-      zoom: (factor, cell) => this.zoomTo(zoomAt(this.region(), factor, cell.row, cell.col, this.T)),
+      zoom: (factor, cell) => this.zoomTo(zoomAround(this.region(), factor, cell.row, cell.col, this.T)),
       pan: (rows, cols) => this.pan(rows, cols),
     });
     this.arcs = new Arcs((token) => select(token));
@@ -62,10 +62,10 @@ export class HeadPanel {
     store.set({ zoom: isWhole(region, this.T) ? null : [region.row0, region.rows, region.col0, region.cols] });
   }
 
-  /** @param {number} factor */
-  zoomCentre(factor) {
+  /** About the selected cell, so that it stays in view. @param {number} factor */
+  zoomChosen(factor) {
     const row = position(store.state);
-    this.zoomTo(zoomAt(this.region(), factor, row, store.state.key ?? row, this.T));
+    this.zoomTo(zoomAround(this.region(), factor, row, store.state.key ?? row, this.T));
   }
 
   /** @param {number} rows @param {number} cols */

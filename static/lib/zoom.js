@@ -50,6 +50,18 @@ export function reveal(region, row, col, T) {
 }
 
 /**
+ * zoomAt with the cell always inside, also one at the edge or one that was panned away.
+ * @param {Region} region
+ * @param {number} factor above 1 looks closer
+ * @param {number} row
+ * @param {number} col
+ * @param {number} T
+ */
+export function zoomAround(region, factor, row, col, T) {
+  return reveal(zoomAt(region, factor, row, col, T), row, col, T);
+}
+
+/**
  * @param {Region} region
  * @param {number} T
  */

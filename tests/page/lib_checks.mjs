@@ -6,7 +6,7 @@ import { blockMasked, withoutFirst } from "../../static/lib/pattern.js";
 import { DEFAULT_VIEW, LONGEST_PROMPT, readLink, writeLink } from "../../static/lib/permalink.js";
 import { sharedCharacters } from "../../static/lib/split_characters.js";
 import { patternWindow } from "../../static/lib/windows.js";
-import { fitRegion, reveal, zoomAt } from "../../static/lib/zoom.js";
+import { fitRegion, reveal, zoomAround, zoomAt } from "../../static/lib/zoom.js";
 
 // The page's server hands out the tokenizer library; nothing here cuts text.
 const vendor = { url: "data:text/javascript,export class Tokenizer {}", shortCircuit: true };
@@ -173,6 +173,7 @@ console.log(
       zoomAt({ row0: 0, rows: 100, col0: 0, cols: 100 }, 2, 99, 99, 100),
       fitRegion({ row0: -5, rows: 500, col0: 90, cols: 20 }, 100),
       reveal({ row0: 10, rows: 10, col0: 10, cols: 10 }, 25, 3, 100),
+      zoomAround({ row0: 0, rows: 14, col0: 0, cols: 14 }, 1.5, 13, 13, 14), // zoomAt alone rounds the last row away
     ],
   }),
 );

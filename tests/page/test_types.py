@@ -68,10 +68,11 @@ def test_neighbours_that_share_a_character_are_known(found: dict):
 
 
 def test_zoom_keeps_its_place_and_stops_at_the_edges(found: dict):
-    near, fitted, revealed = found["zoom"]
+    near, fitted, revealed, around = found["zoom"]
     assert near == {"row0": 50, "rows": 50, "col0": 50, "cols": 50}
     assert fitted == {"row0": 0, "rows": 100, "col0": 80, "cols": 20}
     assert revealed == {"row0": 16, "rows": 10, "col0": 3, "cols": 10}
+    assert around == {"row0": 5, "rows": 9, "col0": 5, "cols": 9}
 
 
 def test_server_trace_asks_again_after_a_failure_and_says_when_it_is_gone(found: dict):
