@@ -32,9 +32,9 @@ export function mountGenerate(panel) {
       "div",
       { class: "generate" },
       h("div", { class: "row" }, go, stop, take),
+      note,
       h("details", {}, h("summary", { class: "small", text: "Sampling" }), settings),
       output,
-      note,
     ),
   );
 
@@ -42,6 +42,14 @@ export function mountGenerate(panel) {
   let running = null;
   let text = "";
   let from = "";
+  /** Ids of the prompt that the text was written on from. */
+  let base = "";
+  /** @param {string} words @param {boolean} [wrong] */
+  const say = (words, wrong = false) => {
+    note.textContent = words;
+    note.classList.toggle("error", wrong);
+    note.classList.toggle("dim", !wrong);
+  };
   const show = () => {
     output.hidden = text === "";
     output.replaceChildren(h("span", { class: "dim", text: from.slice(-60) }), h("mark", { text }));
@@ -57,14 +65,18 @@ export function mountGenerate(panel) {
     const { engine, tokens, shown, entry, prompt } = store.state;
     if (!engine || !tokens || shown.length === 0) return;
     const wrong = Object.values(fields).find((field) => !field.checkValidity() || field.value === "");
-    if (wrong) return void (note.textContent = `${wrong.labels?.[0].textContent} must be between ${wrong.min} and ${wrong.max}.`);
+    for (const field of Object.values(fields)) field.setAttribute("aria-invalid", String(field === wrong));
+    if (wrong) return say(`${wrong.labels?.[0].textContent} must be between ${wrong.min} and ${wrong.max}.`, true);
     running = new AbortController();
+    const mine = running;
     [text, from] = ["", prompt];
     go.disabled = true;
     stop.hidden = false;
     take.hidden = true;
-    note.textContent = "";
+    show();
+    say("Generating: reading the prompt.");
     const ids = shown.map((piece) => piece.id);
+    base = ids.join();
     /** @type {number[]} */
     const made = [];
     const began = performance.now();
@@ -72,27 +84,43 @@ export function mountGenerate(panel) {
       const { maxTokens, ...sampling } = read();
       const room = Math.min(maxTokens, (entry?.max_tokens ?? 0) - ids.length);
       if (room < 1) throw new Error("The prompt already fills the model's context; shorten it to generate.");
-      for await (const { id } of engine.generate(ids, { ...sampling, maxTokens: room, stopIds: engine.stopIds, signal: running.signal })) {
+      for await (const { id } of engine.generate(ids, { ...sampling, maxTokens: room, stopIds: engine.stopIds, signal: mine.signal })) {
+        if (mine.signal.aborted) break;
         made.push(id);
         text = tokens.decode([...ids, ...made]).slice(tokens.decode(ids).length);
         show();
-        note.textContent = plural(made.length, "token");
+        say(`Generating: ${plural(made.length, "token")} so far.`);
       }
-      note.textContent = `${plural(made.length, "token")} in ${((performance.now() - began) / 1000).toFixed(1)} s`;
+      const seconds = ((performance.now() - began) / 1000).toFixed(1);
+      say(mine.signal.aborted ? `Stopped after ${plural(made.length, "token")}.` : `${plural(made.length, "token")} in ${seconds} s`);
     } catch (error) {
-      const stopped = running.signal.aborted;
-      note.textContent = stopped ? `Stopped after ${plural(made.length, "token")}.` : /** @type {Error} */ (error).message;
+      const stopped = mine.signal.aborted;
+      if (stopped) say(`Stopped after ${plural(made.length, "token")}.`);
+      else say(/** @type {Error} */ (error).message, true);
     }
     running = null;
-    go.disabled = false;
+    if (base === "") forget(); // its prompt went away meanwhile
+    allow();
     stop.hidden = true;
     take.hidden = text === "";
+  };
+  const forget = () => {
+    [text, from, base] = ["", "", ""];
+    take.hidden = true;
+    show();
+    say("");
   };
   go.addEventListener("click", () => void run());
   stop.addEventListener("click", () => running?.abort());
   take.addEventListener("click", () => setPrompt(from + text, { now: true }));
   store.on(["engine"], () => running?.abort());
-  store.on(["engine", "shown"], ({ engine, shown }) => (go.disabled = !engine || shown.length === 0 || running !== null));
+  store.on(["shown"], ({ shown }) => {
+    if (base === "" || shown.map((piece) => piece.id).join() === base) return;
+    running?.abort();
+    forget();
+  });
+  const allow = () => (go.disabled = !store.state.engine || store.state.shown.length === 0 || running !== null);
+  store.on(["engine", "shown"], allow);
 }
 
 /** @param {HTMLInputElement} field */

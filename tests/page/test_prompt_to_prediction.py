@@ -139,6 +139,20 @@ def test_generate_with_a_seed_repeats_itself_and_goes_into_the_prompt(page: Page
     wait_picture(page)
     assert page.locator("#prompt-text").input_value().startswith("the cat")
     assert len(page.locator("#prompt-text").input_value()) > len("the cat")
+    page.wait_for_selector("#generated", state="hidden")
+    assert page.locator("#take").is_hidden()
+
+
+def test_generated_text_goes_with_its_prompt(page: Page):
+    page.evaluate("document.querySelector('#next details').open = true")
+    page.locator("#sampling-max-tokens").fill("3")
+    page.locator("#generate").click()
+    until(page, "/tokens? in/.test(document.querySelector('#generate-note').textContent)")
+    assert page.locator("#generated").is_visible()
+    page.get_by_role("button", name="Clear", exact=True).click()
+    page.wait_for_selector("#generated", state="hidden")
+    assert page.locator("#generate-note").text_content() == ""
+    assert page.locator("#generate").is_disabled()
 
 
 def test_generate_refuses_impossible_settings_in_a_sentence(page: Page):
@@ -146,6 +160,9 @@ def test_generate_refuses_impossible_settings_in_a_sentence(page: Page):
     page.locator("#sampling-top-p").fill("7")
     page.locator("#generate").click()
     assert page.locator("#generate-note").text_content() == "Top p must be between 0.01 and 1."
+    top = "document.querySelector('{}').getBoundingClientRect().top"
+    assert page.evaluate(f"{top.format('#generate-note')} < {top.format('#next details')}")
+    page.locator("#sampling-top-p").fill("1")
 
 
 def test_head_exports_its_numbers(page: Page):
