@@ -42,9 +42,10 @@ function label(x, y, text, anchor) {
 /**
  * One sentence of what happened to the token.
  * @param {number[]} ranks [L+1], 0 is first
- * @param {string} name
+ * @param {string} glyph
  */
-export function rankStory(ranks, name) {
+export function rankStory(ranks, glyph) {
+  const name = `“${glyph}”`; // a comma or a full stop must not read as one of the sentence's own
   const last = ranks.length - 1;
   let firstSince = ranks.length;
   while (firstSince > 0 && ranks[firstSince - 1] === 0) firstSince -= 1;

@@ -8,7 +8,10 @@ const THEMES = { auto: "Auto", light: "Light", dark: "Dark" };
 
 /** Keeps the bar up to date. */
 export function mountTopbar() {
-  store.on(["deviceWords"], ({ deviceWords }) => (byId("device-words").textContent = deviceWords));
+  store.on(["deviceWords"], ({ deviceWords }) => {
+    byId("device-words").textContent = deviceWords;
+    byId("device").title = deviceWords; // one line, cut short where the window is narrow
+  });
   store.on(["proof"], ({ proof }) => {
     byId("proof-badge").textContent = proof.words;
     byId("proof-badge").dataset.verdict = proof.verdict;

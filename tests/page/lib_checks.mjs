@@ -1,4 +1,5 @@
 // Runs the page's pure functions in Node and prints what tests/page/test_types.py looks at, as one JSON object.
+import { rankStory } from "../../static/app/rank_plot.js";
 import { registerHooks } from "node:module";
 import { cividis, inkOn } from "../../static/lib/colours.js";
 import { cellsOfPixel } from "../../static/lib/maths.js";
@@ -159,6 +160,7 @@ console.log(
     worstContrast: worstContrast(),
     links: links(),
     windows: windows(),
+    stories: [rankStory([38, 3, 0], ","), rankStory([0, 0], "·a"), rankStory([400, 120, 5], "x")],
     serverTrace: await serverTrace(),
     shared: sharedCharacters([
       encode("a"),

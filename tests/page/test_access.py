@@ -120,8 +120,10 @@ def serious(page: Page) -> list:
 
 def test_no_width_scrolls_sideways(page: Page):
     sections = "[...document.querySelectorAll('main > section')]"
-    for width in (320, 360, 768, 1024, 1280, 1440, 1920):
+    for width in (320, 360, 768, 800, 1024, 1280, 1440, 1920):
         page.set_viewport_size({"width": width, "height": 800})
+        if width >= 720:
+            assert page.locator("#device").bounding_box()["height"] < 20, width
         for view in ("table", "arcs", "heatmap"):
             page.locator(f"[data-view={view}]").click()
             until(page, f"document.querySelector('[data-view={view}]').ariaPressed === 'true'")
