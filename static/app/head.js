@@ -42,6 +42,8 @@ export class HeadPanel {
     this.panel.append(this.tools.bar, this.empty, this.body);
     /** @type {import("./head_data.js").HeadData | null} */
     this.data = null;
+    /** Counts the rows asked for, so that the newest one is the one that stays. */
+    this.turn = 0;
     this.#listen();
   }
 
@@ -143,8 +145,10 @@ export class HeadPanel {
     const { data } = this;
     const { noFirst, shown, key } = store.state;
     if (!data || row < 0) return;
+    this.turn += 1;
+    const mine = this.turn;
     const weights = await data.row(row, noFirst);
-    if (this.data !== data) return;
+    if (this.data !== data || mine !== this.turn) return; // a newer row is on its way, and is what gets said
     this.bars.show(weights, shown, row, key);
     if (this.heatmap.pointed) return;
     const best = key ?? bestKey(weights);
