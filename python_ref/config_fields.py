@@ -32,7 +32,7 @@ class Fields:
         return value
 
     def number(self, name: str, default: float | None = None, *, least: float = 0.001, most: float = 1e6) -> float:
-        """A number from least to most. The default range is that of RoPE's factors, far from where float64 gives way."""
+        """A number from least to most. By default what RoPE's factors may be, far from where float64 gives way."""
         value = self.get(name, default)
         if type(value) not in (int, float) or not least <= value <= most:
             raise self.refuse(name, f"a number from {least:g} to {most:g}", value)

@@ -35,7 +35,10 @@ class UnexpectedTensor(OracleError):
     code = "unexpected-tensor"
 
     def __init__(self, names: Iterable[str]):
-        super().__init__(f"The checkpoint holds {some(names)}, for which its config.json has no use; compare the two.")
+        super().__init__(
+            f"The checkpoint holds {some(names)}, which its config.json does not describe, so it would not be run "
+            "exactly; take the config.json that belongs to these weights, or another model."
+        )
 
 
 class WrongShape(OracleError):
@@ -45,6 +48,26 @@ class WrongShape(OracleError):
 
     def __init__(self, name: str, given: tuple[int, ...], needed: tuple[int, ...]):
         super().__init__(f"Tensor {name} has shape {list(given)}; config.json asks for {list(needed)}.")
+
+
+class UntiedHead(OracleError):
+    """A tied model stores a head of its own: transformers would run it untied, its config says otherwise."""
+
+    code = "untied-head"
+
+    def __init__(self, head: str, embedding: str):
+        super().__init__(
+            f"{head} is not equal to {embedding}, which config.json ties it to; set tie_word_embeddings to false there."
+        )
+
+
+class NotFinite(OracleError):
+    """A weight is NaN or infinite, and with it everything computed from it."""
+
+    code = "not-finite"
+
+    def __init__(self, name: str):
+        super().__init__(f"Tensor {name} holds NaN or infinity; fetch the model again, or use another.")
 
 
 class EmptyPrompt(OracleError):

@@ -2,7 +2,8 @@
 
 Matrices keep the type of the file: `fmt` 0 = f32, 1 = pairs of f16, 2 = pairs of bf16. Vectors (norm weights, biases)
 are f32. A tensor whose bytes exceed one binding (128 MiB by default) is split by rows: buffers `name#0`, `name#1`, ...;
-a bias is split like its matrix. The tensor set is strict: nothing missing, nothing unexpected, every shape as expected.
+a bias is split like its matrix. The tensor set is strict: nothing missing, every shape as expected, every number
+finite, nothing unexpected but the two extras of `harmless`.
 `static/gpu/layout.js` mirrors this.
 """
 
@@ -10,10 +11,15 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from webgpu.config import Config
+from webgpu.config_fields import show
 
 MAX_BINDING_BYTES = 128 << 20
 FORMATS = {"F32": 0, "F16": 1, "BF16": 2}
+# By the type that Checkpoint.read gives (uint16 is bf16): its words, and the exponent's bits, all ones for NaN and inf.
+EXPONENTS = {"float32": (np.uint32, 0x7F800000), "float16": (np.uint16, 0x7C00), "uint16": (np.uint16, 0x7F80)}
 EMBED, HEAD, NORM = "model.embed_tokens.weight", "lm_head.weight", "model.norm.weight"
 
 
@@ -73,19 +79,55 @@ def tensor_shapes(config: Config) -> dict[str, tuple[int, ...]]:
     return shapes
 
 
+def harmless(config: Config) -> set[str]:
+    """Extras that transformers leaves unread too: old Llama files store RoPE's frequencies, which follow from
+    config.json, and a tied model may store its embedding a second time as the head (see check_twin)."""
+    names = {f"model.layers.{layer}.self_attn.rotary_emb.inv_freq" for layer in range(config.L)}
+    return names | {HEAD} if config.tied else names
+
+
 def check_names(config: Config, names: list[str]) -> None:
     """Raises WeightsMismatch when a tensor is missing or unexpected, naming the first and how many there are."""
     wanted, given = tensor_shapes(config), set(names)
     missing = [name for name in wanted if name not in given]
-    extra = sorted(name for name in given if name not in wanted)
-    for code, found, why in (
-        ("tensor-missing", missing, "config.json asks for it"),
-        ("tensor-unexpected", extra, "config.json does not ask for it"),
+    extra = sorted(given - wanted.keys() - harmless(config))
+    for code, found, words in (
+        ("tensor-missing", missing, "The checkpoint lacks {}, but config.json asks for it: fetch the model again."),
+        (
+            "tensor-unexpected",
+            extra,
+            "The checkpoint holds {}, which its config.json does not describe, so it would not be run exactly: "
+            "take the config.json that belongs to these weights, or another model.",
+        ),
     ):
         if found:
             more = f" and {len(found) - 1} more" if len(found) > 1 else ""
-            kind = "lacks" if code == "tensor-missing" else "has"
-            raise WeightsMismatch(code, f"The checkpoint {kind} {found[0]}{more}, but {why}: fetch the model again.")
+            raise WeightsMismatch(code, words.format(show(found[0]) + more))
+
+
+def check_twin(embed: np.ndarray, head: np.ndarray) -> None:
+    """Raises WeightsMismatch when the head that a tied model stores is not its embedding, byte for byte.
+
+    Both as Checkpoint.read gives them, of one shape. transformers would then run the two as they are.
+    """
+    if embed.dtype != head.dtype or not np.array_equal(embed.view(np.uint8), head.view(np.uint8)):
+        raise WeightsMismatch(
+            "tensor-untied",
+            f"{HEAD} is not {EMBED}, but config.json ties the two: set tie_word_embeddings to false there, "
+            "or choose another model.",
+        )
+
+
+def check_finite(name: str, values: np.ndarray) -> None:
+    """Raises WeightsMismatch when a tensor, as Checkpoint.read gives it, holds NaN or infinity."""
+    word, exponent = EXPONENTS[values.dtype.name]
+    words = values.view(word).reshape(-1)
+    parts = range(0, words.size, 1 << 20)  # that stay in the processor's cache: forty times as fast
+    if any(((words[at : at + (1 << 20)] & word(exponent)) == exponent).any() for at in parts):
+        raise WeightsMismatch(
+            "tensor-not-finite",
+            f"{name} holds numbers that are not finite (NaN or infinity): fetch the model again, or choose another.",
+        )
 
 
 def check_shape(name: str, shape: tuple[int, ...], wanted: tuple[int, ...]) -> None:

@@ -19,7 +19,19 @@ from webgpu.buffers import Buffers
 from webgpu.config import Config, parse_config
 from webgpu.device import Device
 from webgpu.kernels import Kernels
-from webgpu.layout import MAX_BINDING_BYTES, Placed, check_names, check_shape, element_bytes, place, tensor_shapes
+from webgpu.layout import (
+    EMBED,
+    HEAD,
+    MAX_BINDING_BYTES,
+    Placed,
+    check_finite,
+    check_names,
+    check_shape,
+    check_twin,
+    element_bytes,
+    place,
+    tensor_shapes,
+)
 from webgpu.plan import CACHE, CHUNK_TOKENS, RECORD, TRACE, Builder, Forward, forward, merge_buffers, prefill
 from webgpu.rope import tables
 from webgpu.trace import Trace
@@ -75,7 +87,7 @@ class Model:
         """Open a checkpoint folder and upload it, tensor by tensor.
 
         kernels: those compiled for an earlier model; most_bytes: where tensors are split. Raises CheckpointError for
-        the files, UnsupportedConfig for config.json, WeightsMismatch for the tensor set.
+        the files, UnsupportedConfig for config.json, WeightsMismatch for the tensors.
         """
         checkpoint = open_checkpoint(folder)
         config = parse_config(checkpoint.config)
@@ -83,10 +95,15 @@ class Model:
         check_names(config, checkpoint.names)
         for name, shape in shapes.items():
             check_shape(name, checkpoint.shape(name), shape)
+        if config.tied and HEAD in checkpoint:
+            check_shape(HEAD, checkpoint.shape(HEAD), shapes[EMBED])
+            check_twin(checkpoint.read(EMBED), checkpoint.read(HEAD))
         dtypes = {name: checkpoint.dtype(name) for name in shapes}
         model = cls(kernels or Kernels(device), config, place(config, dtypes, most_bytes))
         for done, name in enumerate(shapes, 1):
-            model.upload(name, checkpoint.read(name))
+            values = checkpoint.read(name)
+            check_finite(name, values)
+            model.upload(name, values)
             if progress:
                 progress(done / len(shapes))
         return model

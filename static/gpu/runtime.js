@@ -13,7 +13,7 @@ import { Buffers } from "./buffers.js";
 import { parseConfig } from "./config.js";
 import { DEFAULT_LIMITS } from "./device.js";
 import { Kernels } from "./kernels.js";
-import { checkNames, checkShape, elementBytes, place, tensorShapes } from "./layout.js";
+import { EMBED, HEAD, checkFinite, checkNames, checkShape, checkTwin, elementBytes, place, tensorShapes } from "./layout.js";
 import { CACHE, CHUNK_TOKENS, RECORD, TRACE, forward, mergeBuffers, prefill } from "./plan.js";
 import { tables } from "./rope.js";
 import { Trace } from "./trace.js";
@@ -70,6 +70,11 @@ export class Model {
       checkShape(name, tensor.shape, shape);
       dtypes.set(name, tensor.dtype);
     }
+    const head = config.tied ? await source.get(HEAD) : undefined;
+    if (head) {
+      checkShape(HEAD, head.shape, [config.V, config.D]);
+      checkTwin(await take(source, EMBED), head);
+    }
     if (!kernelsOf.has(device)) kernelsOf.set(device, Kernels.load(device));
     const kernels = await /** @type {Promise<Kernels>} */ (kernelsOf.get(device)).catch((error) => {
       kernelsOf.delete(device);
@@ -81,7 +86,9 @@ export class Model {
       let done = 0;
       for (const name of shapes.keys()) {
         signal?.throwIfAborted();
-        model.upload(name, await take(source, name));
+        const tensor = await take(source, name);
+        checkFinite(name, tensor);
+        model.upload(name, tensor);
         onProgress?.(++done / shapes.size);
         if (done % 16 === 0) await kernels.fence(); // uploads wait in memory until the device takes them
       }

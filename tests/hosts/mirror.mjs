@@ -1,7 +1,7 @@
 // Answers questions about the page's host from Node.js: one JSON request a line on stdin, one JSON answer a line on stdout.
 import { createInterface } from "node:readline";
 import { parseConfig } from "../../static/gpu/config.js";
-import { tensorShapes, checkNames, checkShape, place } from "../../static/gpu/layout.js";
+import { tensorShapes, checkFinite, checkNames, checkShape, checkTwin, place } from "../../static/gpu/layout.js";
 import { CACHE, RECORD, TRACE, forward, prefill } from "../../static/gpu/plan.js";
 import * as queries from "../../static/gpu/queries.js";
 import { tables } from "../../static/gpu/rope.js";
@@ -21,6 +21,11 @@ function placed(config, { dtype, most_bytes }) {
   return place(config, dtypes, most_bytes);
 }
 
+/** A tensor whose bytes begin `shift` bytes into their buffer. */
+function stored({ dtype, bytes }, shift = 0) {
+  return { dtype, bytes: Uint8Array.from([...Array(shift).fill(255), ...bytes]).subarray(shift) };
+}
+
 const ANSWERS = {
   config: ({ raw }) => parseConfig(raw),
   rope: ({ raw, start, count, total }) => {
@@ -31,6 +36,8 @@ const ANSWERS = {
   layout: ({ raw, ...weights }) => Object.fromEntries(placed(parseConfig(raw), weights)),
   names: ({ raw, names }) => checkNames(parseConfig(raw), names) ?? null,
   shape: ({ name, shape, wanted }) => checkShape(name, shape, wanted) ?? null,
+  twin: ({ embed, head }) => checkTwin(stored(embed), stored(head)) ?? null,
+  finite: ({ name, shift, ...tensor }) => checkFinite(name, stored(tensor, shift)) ?? null,
   forward: ({ raw, keep, options, ...weights }) => {
     const config = parseConfig(raw);
     return plain(forward(config, placed(config, weights), { ...options, keep: KEEP[keep] }));

@@ -201,6 +201,12 @@ def test_sampling_is_seeded_and_stops(llama):
         ("Model.load(device, { ...raw, source: new Map([...raw.source].slice(1)) })", "tensor-missing"),
         ("Model.load(device, { ...raw, source: new Map([...raw.source, ['x', {}]]) })", "tensor-unexpected"),
         ("Model.load(device, { ...raw, config: { ...raw.config, vocab_size: 320 } })", "tensor-shape"),
+        ("Model.load(device, { ...raw, config: { ...raw.config, tie_word_embeddings: true } })", "tensor-untied"),
+        (
+            "Model.load(device, { ...raw, source: new Map([...raw.source, ['model.norm.weight', "
+            "{ dtype: 'F32', shape: [64], bytes: new Uint8Array(256).fill(255) }]]) })",
+            "tensor-not-finite",
+        ),
     ],
 )
 def test_refusal_has_its_code_and_one_sentence(call, code, llama):

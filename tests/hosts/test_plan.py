@@ -1,18 +1,28 @@
 """Both hosts plan the same work: kernels, grids, bindings, parameters, overrides, buffers and submits, item by item.
 
 Plan: forwards (first, later chunk, decode), whole prefills, queries, on every good config, in each weight format, with
-tensors split in pieces; the strict tensor set is refused alike. No device is touched.
+tensors split in pieces; the strict tensor set is refused alike, and so are tensors with NaN. No device is touched.
 """
 
 import dataclasses
 
+import numpy as np
 import pytest
 
 from tests.hosts.configs import GOOD, config
 from tests.hosts.conftest import MirrorError
 from webgpu import queries
 from webgpu.config import parse_config
-from webgpu.layout import WeightsMismatch, check_names, check_shape, place, tensor_shapes
+from webgpu.layout import (
+    HEAD,
+    WeightsMismatch,
+    check_finite,
+    check_names,
+    check_shape,
+    check_twin,
+    place,
+    tensor_shapes,
+)
 from webgpu.plan import CACHE, RECORD, TRACE, forward, merge_buffers, prefill
 from webgpu.trace import batches
 
@@ -131,6 +141,9 @@ def test_a_long_prefill_is_many_short_submits():
         (lambda names: names[3:], "tensor-missing"),
         (lambda names: [*names, "extra.weight"], "tensor-unexpected"),
         (lambda names: [*names, "b", "a"], "tensor-unexpected"),
+        (lambda names: [*names, "x\u202e" * 90], "tensor-unexpected"),
+        (lambda names: [*names, "model.layers.3.self_attn.rotary_emb.inv_freq"], "tensor-unexpected"),
+        (lambda names: [*names, "model.layers.0.self_attn.rotary_emb.cos"], "tensor-unexpected"),
     ],
 )
 def test_tensor_set_is_strict_in_the_same_words(change, code, mirror):
@@ -144,6 +157,59 @@ def test_tensor_set_is_strict_in_the_same_words(change, code, mirror):
         mirror.ask("names", raw=raw, names=change(names))
     assert (theirs.value.code, theirs.value.message) == (ours.value.code, str(ours.value))
     assert ours.value.code == code
+    assert str(ours.value).isascii() and len(str(ours.value)) < 300
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_extras_that_transformers_leaves_unread_pass(tied, mirror):
+    raw = config(tie_word_embeddings=tied)
+    names = list(tensor_shapes(parse_config(raw))) + ([HEAD] if tied else [])
+    names += [f"model.layers.{layer}.self_attn.rotary_emb.inv_freq" for layer in range(3)]
+    check_names(parse_config(raw), names)
+    assert mirror.ask("names", raw=raw, names=names) is None
+
+
+def stored(values: np.ndarray) -> dict:
+    """A tensor for the page's host, which takes bytes; uint16 is bf16."""
+    dtype = {"float32": "F32", "float16": "F16", "uint16": "BF16"}[values.dtype.name]
+    return {"dtype": dtype, "bytes": list(values.tobytes())}
+
+
+def test_head_of_tied_model_must_be_the_embedding_in_the_same_words(mirror):
+    embed = np.arange(6, dtype=np.float16).reshape(2, 3)
+    check_twin(embed, embed.copy())
+    assert mirror.ask("twin", embed=stored(embed), head=stored(embed)) is None
+    for head in (embed + np.float16(1), embed.astype(np.float32)):
+        with pytest.raises(WeightsMismatch) as ours:
+            check_twin(embed, head)
+        with pytest.raises(MirrorError) as theirs:
+            mirror.ask("twin", embed=stored(embed), head=stored(head))
+        assert (theirs.value.code, theirs.value.message) == (ours.value.code, str(ours.value))
+        assert ours.value.code == "tensor-untied"
+
+
+BITS = {  # storage -> bits of its largest number, NaN, infinity, minus infinity
+    "F32": (np.uint32, np.float32, 0x7F7FFFFF, (0x7FC00000, 0x7F800001, 0x7F800000, 0xFF800000)),
+    "F16": (np.uint16, np.float16, 0x7BFF, (0x7E00, 0xFC01, 0x7C00, 0xFC00)),
+    "BF16": (np.uint16, np.uint16, 0x7F7F, (0x7FC0, 0xFF81, 0x7F80, 0xFF80)),
+}
+
+
+@pytest.mark.parametrize("shift", [0, 1, 2], ids="bytes begin at {}".format)
+@pytest.mark.parametrize("dtype", BITS)
+def test_tensor_that_is_not_finite_is_refused_in_the_same_words(dtype, shift, mirror):
+    word, kind, largest, bad = BITS[dtype]
+    words = np.full((3, 5), largest, word)
+    check_finite("w", words.view(kind))
+    assert mirror.ask("finite", name="w", shift=shift, **stored(words.view(kind))) is None
+    for bits in bad:
+        words[2, 4] = bits
+        with pytest.raises(WeightsMismatch, match=r"^w holds") as ours:
+            check_finite("w", words.view(kind))
+        with pytest.raises(MirrorError) as theirs:
+            mirror.ask("finite", name="w", shift=shift, **stored(words.view(kind)))
+        assert (theirs.value.code, theirs.value.message) == (ours.value.code, str(ours.value))
+        assert ours.value.code == "tensor-not-finite"
 
 
 def test_tensor_of_wrong_shape_is_refused_in_the_same_words(mirror):

@@ -1,10 +1,12 @@
 """Loading: the tensors must be exactly those of the config, and 16-bit weights widen without rounding.
 
-Plan: missing, unexpected, wrong shape, each one step from a checkpoint that loads; tied heads; every number of 16 bits.
+Plan: missing, unexpected, wrong shape, not finite, each one step from a checkpoint that loads; the extras that
+transformers passes over (its own logits are the proof) and what only resembles them; every number of 16 bits.
 """
 
 import json
 import shutil
+import warnings
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from python_ref import load_model
-from python_ref.errors import MissingTensor, UnexpectedTensor, WrongShape
+from python_ref.errors import MissingTensor, NotFinite, UnexpectedTensor, UntiedHead, WrongShape
 from python_ref.load import widen
 from tests.checkpoints import checkpoint
 from weights.checkpoint import open_checkpoint
@@ -58,12 +60,80 @@ def test_unexpected_tensor_is_named(tmp_path):
         load_model(change(tmp_path, "llama-gqa", add_bias))
 
 
-def test_head_of_tied_model_is_unexpected(tmp_path):
-    def add_head(tensors):
-        tensors["lm_head.weight"] = torch.zeros(321, 64)
+def logits_of_transformers(folder, ids) -> torch.Tensor:
+    import transformers
 
-    with pytest.raises(UnexpectedTensor, match=r"lm_head\.weight"):
-        load_model(change(tmp_path, "llama-mqa-tied", add_head))
+    with warnings.catch_warnings(), torch.no_grad():
+        warnings.simplefilter("ignore")
+        model = transformers.AutoModelForCausalLM.from_pretrained(
+            folder, dtype=torch.float64, attn_implementation="eager"
+        )
+        return model(ids, use_cache=False).logits[0]
+
+
+@pytest.mark.parametrize(
+    "name,equal", [("model.embed_tokens.weight", True), ("model.layers.0.mlp.up_proj.weight", False)]
+)
+def test_head_of_tied_model_is_passed_over_where_it_is_the_embedding(tmp_path, name, equal):
+    """transformers ties the two only where they are equal, and runs a head that differs untied, against the config."""
+    expected = checkpoint("llama-mqa-tied")
+
+    def add_head(tensors):
+        tensors["lm_head.weight"] = tensors[name].repeat(3, 1)[:321].clone() if not equal else tensors[name].clone()
+
+    folder = change(tmp_path, "llama-mqa-tied", add_head)
+    ids = torch.from_numpy(expected.input_ids)[None]
+    theirs = logits_of_transformers(folder, ids)
+    assert torch.equal(theirs, torch.from_numpy(expected.logits)) == equal
+    if equal:
+        ours = load_model(folder, torch.float64)(ids)
+        assert torch.equal(ours, load_model(expected.folder, torch.float64)(ids))
+    else:
+        with pytest.raises(UntiedHead, match="tie_word_embeddings to false"):
+            load_model(folder)
+
+
+@pytest.mark.parametrize("name", ["model.norm.weight", "model.embed_tokens.weight"])
+def test_head_of_tied_model_of_another_shape_or_type_is_refused(tmp_path, name):
+    with pytest.raises(UntiedHead):
+        load_model(
+            change(tmp_path, "llama-mqa-tied", lambda tensors: tensors.update({"lm_head.weight": tensors[name].half()}))
+        )
+
+
+def test_stored_rope_frequencies_are_passed_over(tmp_path):
+    """As in files that transformers 4.31 and before wrote; what is in them is not looked at, there or here."""
+    expected = checkpoint("llama-gqa")
+    stored = {f"model.layers.{layer}.self_attn.rotary_emb.inv_freq": torch.zeros(8) for layer in range(3)}
+    folder = change(tmp_path, "llama-gqa", lambda tensors: tensors.update(stored))
+    ids = torch.from_numpy(expected.input_ids)[None]
+    assert torch.equal(logits_of_transformers(folder, ids), torch.from_numpy(expected.logits))
+    assert torch.equal(load_model(folder)(ids), load_model(expected.folder)(ids))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "model.layers.3.self_attn.rotary_emb.inv_freq",  # there are layers 0 to 2
+        "model.layers.00.self_attn.rotary_emb.inv_freq",
+        "model.layers.0.self_attn.rotary_emb.cos_cached",
+        "model.rotary_emb.inv_freq",
+        "head.weight",
+    ],
+)
+def test_other_extras_stay_refused(tmp_path, name):
+    with pytest.raises(UnexpectedTensor, match=r"config\.json does not describe"):
+        load_model(change(tmp_path, "llama-gqa", lambda tensors: tensors.update({name: torch.zeros(8)})))
+
+
+@pytest.mark.parametrize("checkpoint_name", ["llama-gqa", "llama-f16", "llama-bf16"])
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+def test_weight_that_is_not_finite_is_named(tmp_path, checkpoint_name, value):
+    def spoil(tensors):
+        tensors["model.layers.1.mlp.down_proj.weight"][63, 159] = value
+
+    with pytest.raises(NotFinite, match=r"model\.layers\.1\.mlp\.down_proj\.weight"):
+        load_model(change(tmp_path, checkpoint_name, spoil))
 
 
 def test_wrong_shape_is_shown(tmp_path):
