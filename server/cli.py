@@ -25,7 +25,8 @@ EXPECTED = {
     "webgpu.device": ("DeviceError",),
     "webgpu.kernels": ("KernelError",),
     "webgpu.ops": ("UnsupportedShape",),
-    "webgpu.runtime": ("RunError",),
+    "webgpu.runtime": ("RunError", "Cancelled"),
+    "webgpu.trace": ("BadQuery",),
     "python_ref.errors": ("OracleError",),
 }
 
