@@ -2,7 +2,7 @@
 
 Plan: one evaluation, then one test per promise: previous-token and induction heads, pronouns, the default prompt,
 SQL across a gap, names, the lens through depth, natural text, free continuation, and the claims of prompts.json.
-Bounds are those the model was made for; where it fell short, the constant below is what it reached, with the reason.
+Bounds are those the model was made for.
 """
 
 import hashlib
@@ -19,10 +19,9 @@ from weights.training.summary import head_list, summary
 
 PREVIOUS_TOKEN, INDUCTION, REPEATS_ACCURACY = 0.8, 0.7, 0.95
 PRONOUN_ACCURACY, SELECTIVITY, IT_TO_CAT, IT_TO_MAT = 0.97, 0.7, 0.5, 0.1
-NAME_ACCURACY = 0.97
-COLUMN_ACCURACY = 0.33  # wanted: 0.90. Chance; no head reads the schema yet, which takes more steps than were run
+COLUMN_ACCURACY, LOOK_UP, NAME_ACCURACY = 0.90, 0.5, 0.97
 LENS_BEFORE_THE_END = 0.75
-STORY_NATS = 2.97  # wanted: 2.9; 2.96 after 64 minutes on a machine that seven other programs used
+STORY_NATS = 2.9
 SAME_MEASUREMENT = 0.02  # another processor rounds differently, and a few of 300 texts are near a draw
 
 
@@ -61,7 +60,8 @@ def test_column_of_the_right_table_across_the_gap(report):
 
 
 def test_table_look_up_head_is_no_previous_token_head(report):
-    _, layer, head = report.look_up_head()
+    value, layer, head = report.look_up_head()
+    assert value >= LOOK_UP
     assert report.heads["previous_token"][layer, head] <= PREVIOUS_TOKEN_LIMIT
 
 
@@ -118,13 +118,13 @@ def prompts(tiny):
     return json.loads((tiny / "prompts.json").read_text("utf-8"))["prompts"]
 
 
-def test_prompts_open_on_the_cat(tiny):
+def test_prompts_open_on_the_cat_and_cover_four_kinds(tiny):
     listed = prompts(tiny)
     assert listed[0]["text"] == measures.DEFAULT_PROMPT
-    assert [prompt["id"] for prompt in listed] == ["coreference", "induction", "names"]
+    assert [prompt["id"] for prompt in listed] == ["coreference", "induction", "names", "tables"]
 
 
-@pytest.mark.parametrize("which", range(3))
+@pytest.mark.parametrize("which", range(4))
 def test_claim_of_a_prompt_holds(tiny, probe, which):
     prompt = prompts(tiny)[which]
     pattern, logits = probe.look(probe.tokens.encode(prompt["text"]))
