@@ -1,6 +1,6 @@
 """The committed folder: what it holds, how large it is, and that transformers computes the same from it.
 
-Plan: files and sizes; the catalogue lists it and opens on it; logits and patterns agree with transformers' own Qwen3
+Plan: files and sizes; the catalogue lists it; logits and patterns agree with transformers' own Qwen3
 in float32; tokens of the demonstrations are single; the card states sources and licences.
 """
 
