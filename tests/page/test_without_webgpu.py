@@ -107,12 +107,15 @@ def test_lost_device_keeps_the_picture_and_twice_moves_to_the_server(watched: Wa
       };
     """)
     page = watched.open(small_server.url)
+    page.evaluate("playground.trace('a').then((trace) => { window.kept = trace; })")
     page.evaluate("loseDevice()")
     page.wait_for_selector("#notice-gpu:has-text('was lost')")
     assert page.locator("#next-bars li").count() == 10
     page.get_by_role("button", name="Load the model again").click()
     until(page, "!document.querySelector('#notice-gpu')")
     wait_picture(page)
+    said = page.evaluate("kept.lens().catch((error) => error.message)")
+    assert said.startswith("This trace's model was replaced;")
     page.evaluate("loseDevice()")
     page.wait_for_selector("#notice-gpu:has-text('lost twice')")
     wait_picture(page)
