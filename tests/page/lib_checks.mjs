@@ -138,8 +138,8 @@ async function serverTrace() {
     asked.push(JSON.parse(body).positions);
     return fails ? new Response("{}", { status: 500 }) : new Response(answerOf("logits", 4));
   };
-  const config = { windows: [] };
-  const engine = Object.assign(Object.create(ServerEngine.prototype), { entry: { id: "m", shape: { L: 1, N: 1, K: 1, H: 1, D: 1, V: 4 } }, config });
+  const entry = { id: "m", shape: { L: 1, N: 1, K: 1, H: 1, D: 1, V: 4 } };
+  const engine = Object.assign(Object.create(ServerEngine.prototype), { entry, config: { windows: [] } });
   const trace = await engine.run([5, 6, 7]);
   fails = true;
   const failure = await trace.logits(0).catch((error) => error.message);
