@@ -5,6 +5,7 @@ costs one forward pass; a question that takes too long, or a child that dies, co
 """
 
 import asyncio
+import contextlib
 import json
 import os
 import sys
@@ -18,6 +19,7 @@ CHILD = (sys.executable, "-m", "server.oracle_child")
 # A question that must first start PyTorch and load its model gets this much longer: were it killed meanwhile, the next
 # one would have to begin again, and a slow machine would never answer.
 LOAD_S = 240
+DYING_S = 5
 _ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -117,6 +119,10 @@ class OracleQueue:
                 self.last_failure = None
                 return await receive_frame(child.stdout)
         except (asyncio.IncompleteReadError, ConnectionError):
+            # A child whose pipe closed is about to end; killing it meanwhile would take its exit status from asyncio.
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(DYING_S):
+                    await child.wait()
             self._kill()
             self.last_failure = f"The oracle's process ended unexpectedly (exit status {await child.wait()})."
             raise OracleFailed(self.last_failure + " It starts again with the next request.") from None
