@@ -237,11 +237,11 @@ def test_checkpoint_with_other_tensors_is_refused_before_upload(device, tmp_path
     before = Buffers.live
     tensors["extra"] = np.zeros(3, np.float32)
     safetensors.numpy.save_file(tensors, tmp_path / "model.safetensors")
-    with pytest.raises(WeightsMismatch, match=r"holds extra, which its config\.json does not describe"):
+    with pytest.raises(WeightsMismatch, match=r'holds "extra", which its config\.json does not describe'):
         Model.load(device, tmp_path)
     del tensors["extra"], tensors["model.norm.weight"]
     safetensors.numpy.save_file(tensors, tmp_path / "model.safetensors")
-    with pytest.raises(WeightsMismatch, match=r"lacks model\.norm\.weight"):
+    with pytest.raises(WeightsMismatch, match=r'lacks "model\.norm\.weight"'):
         Model.load(device, tmp_path)
     tensors["model.norm.weight"] = np.ones(3, np.float32)
     safetensors.numpy.save_file(tensors, tmp_path / "model.safetensors")
