@@ -12,13 +12,14 @@ from tests.page.small import make_small_model
 WIDE = {"width": 1440, "height": 900}
 
 
-@pytest.fixture(scope="session")
+# Scope "package": Playwright's event loop and Chromium's GPU work end with this folder; tests after it need both gone.
+@pytest.fixture(scope="package")
 def playwright() -> Iterator[Playwright]:
     with sync_playwright() as running:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser(playwright: Playwright, chromium: str) -> Iterator[Browser]:
     """Chromium with WebGPU on its software adapter."""
     browser = launch(playwright, chromium, *SWIFTSHADER)
@@ -26,24 +27,24 @@ def browser(playwright: Playwright, chromium: str) -> Iterator[Browser]:
     browser.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def small_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_small_model(tmp_path_factory.mktemp("models") / "small")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def small_server(small_model: Path) -> Iterator[Server]:
     with running_server(small_model) as server:
         yield server
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def large_server(smollm2: Path) -> Iterator[Server]:
     with running_server("smollm2-135m") as server:
         yield server
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def _shared(browser: Browser, small_server: Server) -> Iterator[Watched]:
     context = browser.new_context(viewport=WIDE, color_scheme="light", reduced_motion="reduce")
     shared = watch(context)

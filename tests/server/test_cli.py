@@ -122,7 +122,8 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize(("argv", "words"), MISTAKES, ids=lambda value: " ".join(value)[:40] if value else "none")
-def test_mistake_is_one_sentence(argv: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_mistake_is_one_sentence(argv: list[str], words: str, capsys, monkeypatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)  # relative paths in the list lead nowhere from here
     assert words in complaint(capsys, *argv)
 
 
