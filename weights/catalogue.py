@@ -26,7 +26,7 @@ __all__ = [
     "resolve",
 ]
 
-# SmolLM2 first while the embedded model still misses a gate of its card; it opens the page where nothing was pulled.
+# SmolLM2 first until the page offers the embedded model's own prompts and head report; tiny where nothing was pulled.
 DEFAULTS = ("smollm2-135m", "tiny")
 MAX_CARD_BYTES = 256 * 1024
 POINTER = "pointer.json"
