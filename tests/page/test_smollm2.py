@@ -65,7 +65,7 @@ def check_every_prompt(page) -> None:
     tokens = load_tokenizer(Path(resolve("smollm2-135m")))
     for prompt in PROMPTS:
         text = text_of(prompt)
-        ids = tokens.encode(text)
+        ids = tokens.encode(text.replace("\r\n", "\n"))  # a text box has one kind of line end
         page.evaluate("(text) => { location.hash = 'p=' + encodeURIComponent(text) }", text)
         until(page, f"document.querySelector('#chips').dataset.count == '{len(ids)}'", LARGE_MS)
         shown = page.evaluate("document.querySelectorAll('.chip').length")
