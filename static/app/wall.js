@@ -155,7 +155,12 @@ export class Wall {
     grid.addEventListener("pointerleave", back);
     new ResizeObserver(() => this.build()).observe(this.panel);
     store.on(["entry", "trace"], () => this.build());
-    store.on(["trace"], () => void this.load().catch((error) => (this.readout.textContent = store.state.trace ? error.message : "")));
+    store.on(["trace"], ({ trace }) => {
+      this.load().catch((error) => {
+        // A trace that a newer prompt replaced while the wall was filling is nobody's error.
+        if (trace && store.state.trace === trace) this.readout.textContent = error.message;
+      });
+    });
     store.on(["scale", "painted"], () => this.draw());
     store.on(["layer", "head", "entry", "trace"], () => this.mark());
     store.on(["stale"], ({ stale }) => this.box.classList.toggle("stale", stale));
