@@ -1,8 +1,10 @@
 """The GPU as the playground asks for it: default limits, one error class per failure, words for people.
 
-Only the limits that every WebGPU browser grants are requested, so that what passes here runs in every browser.
-Left out on purpose: optional features (subgroups, f16, timestamps) and any choice between several adapters;
-on Linux `VK_ICD_FILENAMES`, set before Python starts, chooses the Vulkan driver.
+Only the limits that every WebGPU browser grants are requested, so that what passes here runs in every browser. Two
+optional features are taken where the adapter has them, "subgroups" (quad operations too) and "f16": some kernels have
+a variant that needs one (webgpu/variants.py). Nothing assumes a lane count; `lanes` is what the adapter reports.
+Left out on purpose: any choice between several adapters; on Linux `VK_ICD_FILENAMES`, set before Python starts,
+chooses the Vulkan driver.
 """
 
 from __future__ import annotations
@@ -26,6 +28,8 @@ DEFAULT_LIMITS = {
     "max-storage-buffers-per-shader-stage": 8,
     "max-uniform-buffer-binding-size": 65_536,
 }
+# Our name of a feature -> wgpu's. The page's host uses WebGPU's names.
+FEATURES = {"subgroups": "subgroup", "f16": "shader-f16"}
 SOFTWARE = {"llvmpipe": "llvmpipe", "swiftshader": "SwiftShader", "basic render": "Microsoft Basic Render Driver"}
 
 
@@ -47,11 +51,16 @@ class DeviceRefused(DeviceError):
 
 @dataclass(frozen=True)
 class Device:
-    """An open device. `gpu` is the wgpu.GPUDevice; `info` its adapter's description; `words` a name for people."""
+    """An open device: the wgpu.GPUDevice, its adapter's description and its name for people.
+
+    features: those of FEATURES that it has; lanes: the fewest and most invocations of a subgroup, (0, 0) without.
+    """
 
     gpu: wgpu.GPUDevice
     info: dict
     words: str
+    features: frozenset[str] = frozenset()
+    lanes: tuple[int, int] = (0, 0)
 
     @property
     def software(self) -> bool:
@@ -88,14 +97,28 @@ def request_device() -> Device:
                 f"{describe(dict(adapter.info))} offers {name} {given}; the kernels need WebGPU's default of {wanted}. "
                 "Update the graphics driver, or choose another one with VK_ICD_FILENAMES."
             )
+    features = frozenset(name for name, theirs in FEATURES.items() if theirs in adapter.features)
     try:
-        gpu = adapter.request_device_sync(label="attention playground", required_limits=DEFAULT_LIMITS)
+        gpu = adapter.request_device_sync(
+            label="attention playground",
+            required_features=[FEATURES[name] for name in sorted(features)],
+            required_limits=DEFAULT_LIMITS,
+        )
     except (RuntimeError, ValueError) as error:
         raise DeviceRefused(
             f"{describe(dict(adapter.info))} would not open ({error}). Close other programs that use the graphics "
             "card, or choose another driver with VK_ICD_FILENAMES."
         ) from error
-    return Device(gpu, dict(adapter.info), describe(dict(adapter.info)))
+    info = dict(adapter.info)
+    return Device(gpu, info, describe(info), features, _lanes(info) if "subgroups" in features else (0, 0))
+
+
+def _lanes(info: dict) -> tuple[int, int]:
+    """Fewest and most lanes of a subgroup; wgpu-py 0.32 spells the first word of these two names differently."""
+    fewest, most = (
+        [value for key, value in info.items() if key.endswith(f"group_{end}_size")] for end in ("min", "max")
+    )
+    return (fewest[0], most[0]) if fewest and most else (0, 0)
 
 
 def _no_adapter(reason: object) -> str:

@@ -43,6 +43,10 @@ class AliasedBuffer(KernelError):
     """A kernel would write a buffer that it also reads or writes through another binding."""
 
 
+class MissingFeature(KernelError):
+    """The device lacks a feature that the kernel needs."""
+
+
 class CompileFailed(KernelError):
     """The driver's compiler refused a kernel."""
 
@@ -135,6 +139,11 @@ class Kernels:
         if key not in self._pipelines:
             entry = self.manifest[kernel]
             _same_names(kernel, "overrides", overrides, entry["overrides"])
+            if lacking := sorted(set(entry.get("needs", ())) - self.device.features):
+                raise MissingFeature(
+                    f"Kernel {kernel} needs {', '.join(lacking)}, which {self.device.words} lacks; "
+                    "choose another variant (webgpu/variants.py)."
+                )
             layout = self.gpu.create_pipeline_layout(bind_group_layouts=[self._layout(kernel)])
             constants = {name: float(value) for name, value in overrides.items()}
             try:
@@ -142,7 +151,7 @@ class Kernels:
                     label=kernel,
                     layout=layout,
                     compute={
-                        "module": self._module(entry["file"]),
+                        "module": self._module(kernel),
                         "entry_point": entry["entry"],
                         "constants": constants,
                     },
@@ -151,10 +160,13 @@ class Kernels:
                 raise CompileFailed(f"Kernel {kernel} ({entry['file']}) did not compile: {error.message}") from error
         return self._pipelines[key]
 
-    def _module(self, file: str) -> wgpu.GPUShaderModule:
+    def _module(self, kernel: str) -> wgpu.GPUShaderModule:
+        file = self.manifest[kernel]["file"]
         if file not in self._modules:
             text = self._texts.get(file) or (FOLDER / file).read_text("utf-8")
-            self._modules[file] = self.gpu.create_shader_module(label=file, code=text)
+            # The one text that a host adds: directives named by the manifest. naga knows subgroups without theirs.
+            enable = [f"enable {name}; " for name in self.manifest[kernel].get("enable", ()) if name != "subgroups"]
+            self._modules[file] = self.gpu.create_shader_module(label=file, code="".join(enable) + text)
         return self._modules[file]
 
     def _layout(self, kernel: str) -> wgpu.GPUBindGroupLayout:

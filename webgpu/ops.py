@@ -1,57 +1,34 @@
 """What each kernel is asked to do: pure functions from sizes and buffer names to dispatches.
 
-Nothing here touches a device. static/gpu/ops.js has the same functions, and a test holds both to the same list of
-dispatches. Weight formats: 0 = f32, 1 = f16 pairs, 2 = bf16 pairs; vectors (norm weights, biases) are f32.
+Nothing here touches a device. Attention is in attention.py, the lens in lens_ops.py. static/gpu/ops.js has the same
+functions, and a test holds both to the same list of dispatches.
+Weight formats: 0 = f32, 1 = f16 pairs, 2 = bf16 pairs; vectors (norm weights, biases) are f32.
 Notation as everywhere: T queries, S keys, D width, N query heads, K key/value heads, H head dimension, V vocabulary.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from webgpu.attention import attention, attention_operation, attention_scratch, attention_turns
+from webgpu.dispatch import (
+    MAX_GROUPS,
+    MAX_HEAD_DIM,
+    MAX_TURNS,
+    NONE,
+    Dispatch,
+    UnsupportedShape,
+    ceil_div,
+    check_groups,
+    fold,
+    head_dim,
+)
+
+__all__ = [
+    "BF16", "F16", "F32", "MAX_GROUPS", "MAX_HEAD_DIM", "MAX_TURNS", "NONE", "Dispatch", "UnsupportedShape", "add",
+    "attention", "attention_operation", "attention_probs", "attention_scratch", "attention_turns", "ceil_div",
+    "embedding", "fold", "matmul", "rmsnorm", "rope", "swiglu",
+]  # fmt: skip
 
 F32, F16, BF16 = 0, 1, 2
-NONE = "none"
-MAX_GROUPS = 65_535  # WebGPU: workgroups per dimension
-MAX_TURNS = 32_768  # loop turns per invocation; llvmpipe silently stops at 65,535
-MAX_HEAD_DIM = 256
-HEAD_SLICE = 32  # dimensions of o per invocation of attention_fa2 and attention_decode
-DECODE_SPAN = 64  # keys per invocation of attention_decode
-
-
-class UnsupportedShape(ValueError):
-    """A size no kernel takes; the message names it and what is allowed."""
-
-
-@dataclass(frozen=True)
-class Dispatch:
-    """One kernel call: overrides and parameters are numbers, bindings map the kernel's names to buffer names."""
-
-    kernel: str
-    overrides: dict
-    params: dict
-    grid: tuple[int, int, int]
-    bindings: dict
-
-
-def fold(groups: int) -> tuple[int, int, int]:
-    """Fold a count of workgroups into two dimensions of at most 65,535."""
-    x = max(1, min(groups, MAX_GROUPS))
-    return (x, max(1, ceil_div(groups, x)), 1)
-
-
-def ceil_div(a: int, b: int) -> int:
-    return -(-a // b)
-
-
-def _head_dim(H: int) -> int:
-    if H % 4 or not 4 <= H <= MAX_HEAD_DIM:
-        raise UnsupportedShape(f"head dimension is {H}; the kernels take multiples of 4 up to {MAX_HEAD_DIM}.")
-    return H
-
-
-def _groups(N: int, K: int) -> None:
-    if K < 1 or N % K:
-        raise UnsupportedShape(f"{N} query heads cannot share {K} key/value heads; N must be a multiple of K.")
 
 
 def embedding(ids, table, out, *, T, D, v0, v_count, fmt) -> Dispatch:
@@ -111,57 +88,6 @@ def rope(x, cos, sin, out, *, T, heads, H, out_row0=0, rotate=True) -> Dispatch:
     )
 
 
-def attention_turns(S: int, H: int) -> int:
-    """Loop turns of one invocation that streams S keys."""
-    return ceil_div(S, 4) * (1 + ceil_div(H, 16)) + 36
-
-
-def attention_scratch(*, T, S, N, H) -> int:
-    """Bytes of the `scratch` buffer that attention needs (0 unless T = 1)."""
-    return T * N * ceil_div(S, DECODE_SPAN) * (H + 4) * 4 if T == 1 else 0
-
-
-def attention(q, k, v, o, lse, *, T, S, N, K, H, offset, window, sinks, scale, scratch=NONE) -> list[Dispatch]:
-    """Attention of q [T,N,H] over k and v [S,K,H] -> o [T,N,H], lse [N,T] natural log.
-
-    Query t stands at offset + t; window 0 = all earlier keys; sinks = first keys always seen. T = 1 splits the keys
-    and needs `scratch` of attention_scratch bytes; T > 1 streams them.
-    """
-    _groups(N, K)
-    common = {"T": T, "S": S, "N": N, "K": K, "offset": offset, "window": window, "sinks": sinks, "scale": scale}
-    overrides, slices = {"H": _head_dim(H)}, ceil_div(H, HEAD_SLICE)
-    if T == 1:
-        splits = ceil_div(S, DECODE_SPAN)
-        blocks = K * ceil_div(T * N // K, 4) * slices * splits
-        return [
-            Dispatch(
-                "attention_decode",
-                overrides,
-                {**common, "span": DECODE_SPAN, "splits": splits},
-                fold(ceil_div(blocks, 16)),
-                {"q": q, "k": k, "v": v, "part": scratch},
-            ),
-            Dispatch(
-                "attention_merge",
-                overrides,
-                {"T": T, "N": N, "splits": splits},
-                fold(ceil_div(T * N * H // 4, 16)),
-                {"part": scratch, "o": o, "lse": lse},
-            ),
-        ]
-    if attention_turns(S, H) >= MAX_TURNS:
-        raise UnsupportedShape(f"{S} keys of head dimension {H} take over {MAX_TURNS} loop turns; use a shorter text.")
-    return [
-        Dispatch(
-            "attention_fa2",
-            overrides,
-            common,
-            fold(ceil_div(ceil_div(T, 4) * slices * N, 16)),
-            {"q": q, "k": k, "v": v, "o": o, "lse": lse},
-        )
-    ]
-
-
 def attention_probs(
     q,
     k,
@@ -192,7 +118,7 @@ def attention_probs(
     reduce is "max" or "mean" over the cells of a pixel. A window of pixels that are cells takes the quick kernel;
     pixels of many cells are reduced over several dispatches.
     """
-    _groups(N, K)
+    check_groups(N, K)
     if reduce not in ("max", "mean"):
         raise UnsupportedShape(f'reduce is {reduce!r}; allowed are "max" and "mean".')
     if row0 + rows > T or col0 + cols > S or head0 + heads > N:
@@ -221,8 +147,8 @@ def attention_probs(
     bindings = {"q": q, "k": k, "lse": lse, "out": out}
     if (rows, cols) == (out_rows, out_cols):
         grid = (ceil_div(ceil_div(cols, 4), 16), ceil_div(rows, 4), heads)
-        return [Dispatch("attention_cells", {"H": _head_dim(H)}, params, grid, bindings)]
-    overrides = {"H": _head_dim(H), "MEAN": reduce == "mean"}
+        return [Dispatch("attention_cells", {"H": head_dim(H)}, params, grid, bindings)]
+    overrides = {"H": head_dim(H), "MEAN": reduce == "mean"}
     pixel_rows, pixel_cols = ceil_div(rows, out_rows), ceil_div(cols, out_cols)
     step = (MAX_TURNS - 1) // (1 + ceil_div(pixel_cols, 4) * (5 + ceil_div(H, 16))) * 4
     if step == 0:

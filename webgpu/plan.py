@@ -2,6 +2,7 @@
 
     forward(...)    tokens offset .. offset+T-1 through all layers, against caches that hold the earlier ones
     prefill(...)    a prompt as a row of forwards of at most CHUNK_TOKENS, so that memory and submits stay small
+`choice` names a variant (webgpu/variants.py) for an operation; what it does not name runs on the first.
 `keep` says which intermediates outlive the pass, each layer its own buffer `name.layer` with a row per token; the
 others share one scratch buffer `name`. Memory grows linearly in tokens. What is asked of a finished pass is in
 webgpu/queries.py. `static/gpu/plan.js` mirrors this and a test holds the two lists equal.
@@ -51,10 +52,16 @@ class Step:
 
 
 class Builder:
-    """Collects buffers and steps; a step ends when its work passes `submit_flops` (None: never)."""
+    """Collects buffers and steps; a step ends when its work passes `submit_flops` (None: never).
 
-    def __init__(self, config: Config, placed: Mapping[str, Placed], submit_flops: int | None = SUBMIT_FLOPS) -> None:
-        self.config, self.placed, self.submit_flops = config, placed, submit_flops
+    choice: operation -> variant (webgpu/variants.py); what is not named runs on the first.
+    """
+
+    def __init__(
+        self, config: Config, placed: Mapping[str, Placed], submit_flops: int | None = SUBMIT_FLOPS,
+        choice: Mapping[str, str] | None = None,
+    ) -> None:  # fmt: skip
+        self.config, self.placed, self.submit_flops, self.choice = config, placed, submit_flops, choice or {}
         self.buffers: dict[str, int] = {}
         self.steps: list[Step] = [Step()]
 
@@ -109,8 +116,10 @@ class Builder:
 class Forward(Builder):
     """One forward of T tokens at `offset`, with caches of `capacity` rows."""
 
-    def __init__(self, config: Config, placed: Mapping[str, Placed], T: int, offset: int, capacity: int, keep) -> None:
-        super().__init__(config, placed, None if T == 1 else SUBMIT_FLOPS)
+    def __init__(
+        self, config: Config, placed: Mapping[str, Placed], T: int, offset: int, capacity: int, keep, choice=None
+    ) -> None:
+        super().__init__(config, placed, None if T == 1 else SUBMIT_FLOPS, choice)
         self.T, self.offset, self.capacity, self.keep = T, offset, capacity, keep
 
     def rows(self, name: str, layer: int, width: int) -> str:
@@ -185,7 +194,7 @@ class Forward(Builder):
         scratch = self.buffer("attention_part", scratch_bytes // 4) if scratch_bytes else ops.NONE
         dispatches = ops.attention(
             q=q, k=k, v=v, o=z, lse=lse, T=T, S=S, N=c.N, K=c.K, H=c.H, offset=self.offset, window=c.windows[layer],
-            sinks=0, scale=c.scale, scratch=scratch,
+            sinks=0, scale=c.scale, scratch=scratch, variant=self.choice.get(ops.attention_operation(T)),
         )  # fmt: skip
         self.emit(dispatches, 4 * T * S * c.N * c.H)
         if "lse" in self.keep and not whole:  # lse is [N,T]: a chunk's rows go to N places of the kept buffer
@@ -196,10 +205,11 @@ class Forward(Builder):
 
 
 def forward(
-    config: Config, placed: Mapping[str, Placed], *, T: int, offset: int, capacity: int, keep, logits: bool = False
-) -> Forward:
+    config: Config, placed: Mapping[str, Placed], *, T: int, offset: int, capacity: int, keep, logits: bool = False,
+    choice: Mapping[str, str] | None = None,
+) -> Forward:  # fmt: skip
     """Plan T tokens at positions offset .. offset+T-1. logits: also those of the last token, in `logits` [1,V]."""
-    plan = Forward(config, placed, T, offset, capacity, keep)
+    plan = Forward(config, placed, T, offset, capacity, keep, choice)
     plan.embed()
     for layer in range(config.L):
         plan.layer(layer)
@@ -216,13 +226,13 @@ def forward(
 
 def prefill(
     config: Config, placed: Mapping[str, Placed], *, T: int, capacity: int, keep, logits: bool = False,
-    chunk: int = CHUNK_TOKENS,
+    chunk: int = CHUNK_TOKENS, choice: Mapping[str, str] | None = None,
 ) -> list[Forward]:  # fmt: skip
     """Plan a whole prompt as forwards of at most `chunk` tokens; logits: of the last token."""
     return [
         forward(
             config, placed, T=min(chunk, T - offset), offset=offset, capacity=capacity, keep=keep,
-            logits=logits and offset + chunk >= T,
+            logits=logits and offset + chunk >= T, choice=choice,
         )
         for offset in range(0, T, chunk)
     ]  # fmt: skip

@@ -75,6 +75,7 @@ class Model:
 
     def __init__(self, kernels: Kernels, config: Config, placed: Mapping[str, Placed]) -> None:
         self.kernels, self.config, self.placed = kernels, config, placed
+        self.choice: dict[str, str] = {}  # operation -> variant (webgpu/variants.py); the first where it says nothing
         self.most_bytes = self.kernels.gpu.limits["max-storage-buffer-binding-size"]
         sizes = {piece.buffer: piece.bytes for tensor in placed.values() for piece in tensor.pieces}
         self.weights = Buffers(self.kernels, sizes)
@@ -128,7 +129,7 @@ class Model:
         self.check(ids)
         T = len(ids)
         keep = RECORD if record else TRACE
-        plans = prefill(self.config, self.placed, T=T, capacity=T, keep=keep, chunk=chunk)
+        plans = prefill(self.config, self.placed, T=T, capacity=T, keep=keep, chunk=chunk, choice=self.choice)
         buffers = self.allocate(plans, T)
         try:
             self.run_forwards(plans, ids, buffers, T, progress, cancel)
@@ -147,7 +148,8 @@ class Model:
         """
         self.check(ids, max_tokens)
         capacity = len(ids) + max_tokens
-        plans = prefill(self.config, self.placed, T=len(ids), capacity=capacity, keep=CACHE, logits=True)
+        fixed = {"capacity": capacity, "keep": CACHE, "logits": True, "choice": self.choice}
+        plans = prefill(self.config, self.placed, T=len(ids), **fixed)
         buffers = self.allocate(plans, capacity)
         try:
             self.run_forwards(plans, ids, buffers, len(ids))
@@ -157,9 +159,7 @@ class Model:
                 yield token, float(logits[token] - log_sum_exp(logits))
                 if token in stop_ids or position + 1 == capacity:
                     return
-                step = forward(
-                    self.config, self.placed, T=1, offset=position, capacity=capacity, keep=CACHE, logits=True
-                )
+                step = forward(self.config, self.placed, T=1, offset=position, **fixed)
                 buffers.make(step.buffers)
                 self.run_forwards([step], [token], buffers, position + 1)
         finally:

@@ -1,7 +1,8 @@
 /**
  * The GPU as the playground asks for it: default limits, one reason per failure, words for people.
  *
- * Optional features (subgroups, f16) are left out on purpose: what passes the tests runs in every browser.
+ * Two optional features are taken where the adapter has them, "subgroups" (quad operations too) and "f16": some kernels
+ * have a variant that needs one (variants.js). Nothing assumes a lane count; `lanes` is what the adapter reports.
  * Mirrors webgpu/device.py. Needs no DOM: runs in a page and in a worker.
  * @module
  */
@@ -33,10 +34,14 @@ export const DEFAULT_LIMITS = {
 
 /**
  * An open device: `gpu` the GPUDevice, `info` its adapter's description, `words` a name for people, `software` whether a
- * CPU stands in for a GPU, `lost` a promise of NoWebGPU("lost") that never rejects.
+ * CPU stands in for a GPU, `features` those of FEATURES that it has, `lanes` the fewest and most invocations of a
+ * subgroup ([0, 0] without), `lost` a promise of NoWebGPU("lost") that never rejects.
  * @typedef {{gpu: GPUDevice, info: {vendor: string, architecture: string, device: string, description: string},
- *   words: string, software: boolean, lost: Promise<NoWebGPU>}} Device
+ *   words: string, software: boolean, features: Set<string>, lanes: [number, number], lost: Promise<NoWebGPU>}} Device
  */
+
+/** Our name of a feature -> WebGPU's. @type {Record<string, GPUFeatureName>} */
+const FEATURES = { subgroups: "subgroups", f16: "shader-f16" };
 
 const LOSS_NOTICE_MS = 100;
 
@@ -78,15 +83,19 @@ export async function requestDevice() {
       throw new NoWebGPU("limit", `${words} offers ${name} = ${limits[name]}; the kernels need WebGPU's default of ${wanted}.`);
     }
   }
-  const device = await adapter.requestDevice({ requiredLimits: DEFAULT_LIMITS }).catch((/** @type {unknown} */ error) => {
+  const features = new Set(Object.keys(FEATURES).filter((name) => adapter.features.has(FEATURES[name])));
+  const requiredFeatures = [...features].map((name) => FEATURES[name]);
+  const device = await adapter.requestDevice({ requiredFeatures, requiredLimits: DEFAULT_LIMITS }).catch((/** @type {unknown} */ error) => {
     const why = /** @type {Error} */ (error).message;
     throw new NoWebGPU("no-adapter", `${words} would not open (${why}): close other programs that use it.`);
   });
-  const { vendor, architecture, device: name, description } = adapter.info;
+  const { vendor, architecture, device: name, description, subgroupMinSize = 0, subgroupMaxSize = 0 } = adapter.info;
+  /** @type {[number, number]} */
+  const lanes = features.has("subgroups") ? [subgroupMinSize, subgroupMaxSize] : [0, 0];
   const lost = device.lost.then(
     ({ message }) => new NoWebGPU("lost", `The connection to ${words} was lost (${message || "no reason given"}): try again.`),
   );
-  return { gpu: device, info: { vendor, architecture, device: name, description }, words, software, lost };
+  return { gpu: device, info: { vendor, architecture, device: name, description }, words, software, features, lanes, lost };
 }
 
 /**

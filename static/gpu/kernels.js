@@ -13,7 +13,7 @@ import { NONE } from "./ops.js";
 /** @typedef {import("./ops.js").Dispatch} Dispatch */
 /**
  * @typedef {{file: string, entry: string, overrides: Record<string, number | boolean>,
- *   params: [string, "u32" | "f32"][], bindings: [string, "read" | "read_write"][]}} Entry
+ *   params: [string, "u32" | "f32"][], bindings: [string, "read" | "read_write"][], needs?: string[], enable?: string[]}} Entry
  */
 /** @typedef {{get(name: string): GPUBuffer | undefined}} Lookup */
 
@@ -165,7 +165,11 @@ export class Kernels {
   async compile(kernel, overrides) {
     const entry = this.entry(kernel);
     sameNames(kernel, "overrides", overrides, Object.keys(entry.overrides));
-    const module = await this.module(entry.file);
+    const lacking = (entry.needs ?? []).filter((name) => !this.device.features.has(name));
+    if (lacking.length) {
+      throw new KernelError(`Kernel ${kernel} needs ${lacking.join(", ")}, which ${this.device.words} lacks; choose another variant.`);
+    }
+    const module = await this.module(entry);
     const layout = this.gpu.createPipelineLayout({ bindGroupLayouts: [this.layout(kernel)] });
     const constants = Object.fromEntries(Object.entries(overrides).map(([name, value]) => [name, Number(value)]));
     const compute = { module, entryPoint: entry.entry, constants };
@@ -174,11 +178,15 @@ export class Kernels {
     });
   }
 
-  /** @param {string} file */
-  module(file) {
+  /** @param {Entry} entry */
+  module({ file, enable = [] }) {
     const cached = this.modules.get(file);
     if (cached) return cached;
-    const made = this.text(file).then((code) => this.gpu.createShaderModule({ label: file, code }));
+    const made = this.text(file).then((text) => {
+      // The one text that a host adds: directives named by the manifest.
+      const code = enable.map((name) => `enable ${name}; `).join("") + text;
+      return this.gpu.createShaderModule({ label: file, code });
+    });
     this.modules.set(file, made);
     made.catch(() => this.modules.delete(file));
     return made;

@@ -1,63 +1,22 @@
 /**
  * What each kernel is asked to do: pure functions from sizes and buffer names to dispatches.
  *
- * Mirrors webgpu/ops.py, where shapes are described; a test holds both to the same list of dispatches.
+ * Attention is in attention.js, the lens in lens_ops.js. Mirrors webgpu/ops.py, where shapes are described; a test holds
+ * both to the same list of dispatches.
  * Weight formats: 0 = f32, 1 = f16 pairs, 2 = bf16 pairs; vectors are f32.
  * @module
  */
+import { MAX_TURNS, NONE, UnsupportedShape, ceil, checkGroups, fold, headDim } from "./dispatch.js";
 
-/**
- * One kernel call: overrides and parameters are numbers, bindings map the kernel's names to buffer names.
- * @typedef {{kernel: string, overrides: Record<string, number | boolean>, params: Record<string, number>,
- *   grid: [number, number, number], bindings: Record<string, string>}} Dispatch
- */
+export { MAX_GROUPS, MAX_HEAD_DIM, MAX_TURNS, NONE, UnsupportedShape, fold } from "./dispatch.js";
+export { attention, attentionOperation, attentionScratch, attentionTurns } from "./attention.js";
+
+/** @typedef {import("./dispatch.js").Dispatch} Dispatch */
 /** @typedef {[buffer: string, v0: number, vCount: number]} Table a piece of the vocabulary */
 
-export const NONE = "none";
-export const MAX_GROUPS = 65_535;
-export const MAX_TURNS = 32_768;
-export const MAX_HEAD_DIM = 256;
 export const MAX_TOP_K = 16;
-export const HEAD_SLICE = 32;
-export const DECODE_SPAN = 64;
 export const LENS_TILE = 512;
 export const LENS_PARTS = 1024;
-
-/** A size no kernel takes; the message names it and what is allowed. */
-export class UnsupportedShape extends Error {
-  /** @param {string} message */
-  constructor(message) {
-    super(message);
-    this.name = "UnsupportedShape";
-    this.code = "unsupported-shape";
-  }
-}
-
-/** @param {number} a @param {number} b */
-const ceil = (a, b) => Math.ceil(a / b);
-
-/**
- * Fold a count of workgroups into two dimensions of at most 65,535.
- * @param {number} groups @returns {[number, number, number]}
- */
-export function fold(groups) {
-  const x = Math.max(1, Math.min(groups, MAX_GROUPS));
-  return [x, Math.max(1, ceil(groups, x)), 1];
-}
-
-/** @param {number} H */
-function headDim(H) {
-  if (H % 4 || H < 4 || H > MAX_HEAD_DIM) {
-    throw new UnsupportedShape(`head dimension is ${H}; the kernels take multiples of 4 up to ${MAX_HEAD_DIM}.`);
-  }
-  return H;
-}
-
-/** @param {number} N @param {number} K */
-function checkGroups(N, K) {
-  if (K >= 1 && N % K === 0) return;
-  throw new UnsupportedShape(`${N} query heads cannot share ${K} key/value heads; N must be a multiple of K.`);
-}
 
 /**
  * Write out [T,D] for the ids that fall into this table's vocabulary rows v0 .. v0+v_count-1.
@@ -114,58 +73,6 @@ export function rope({ x, cos, sin, out, T, heads, H, out_row0 = 0, rotate = tru
     grid: fold(ceil(Math.floor((T * heads * H) / 2), 64)),
     bindings: { x, cos_table: rotate ? cos : NONE, sin_table: rotate ? sin : NONE, out },
   };
-}
-
-/** Loop turns of one invocation that streams S keys. @param {number} S @param {number} H */
-export function attentionTurns(S, H) {
-  return ceil(S, 4) * (1 + ceil(H, 16)) + 36;
-}
-
-/**
- * Bytes of the `scratch` buffer that attention needs (0 unless T = 1).
- * @param {{T: number, S: number, N: number, H: number}} sizes
- */
-export function attentionScratch({ T, S, N, H }) {
-  return T === 1 ? T * N * ceil(S, DECODE_SPAN) * (H + 4) * 4 : 0;
-}
-
-/**
- * Attention of q [T,N,H] over k and v [S,K,H] -> o [T,N,H], lse [N,T] natural log. Query t stands at offset + t;
- * window 0 = all earlier keys; sinks = first keys always seen. T = 1 splits the keys and needs `scratch`.
- * @param {{q: string, k: string, v: string, o: string, lse: string, T: number, S: number, N: number, K: number,
- *   H: number, offset: number, window: number, sinks: number, scale: number, scratch?: string}} given
- * @returns {Dispatch[]}
- */
-export function attention({ q, k, v, o, lse, T, S, N, K, H, offset, window, sinks, scale, scratch = NONE }) {
-  checkGroups(N, K);
-  const common = { T, S, N, K, offset, window, sinks, scale };
-  const overrides = { H: headDim(H) };
-  const slices = ceil(H, HEAD_SLICE);
-  if (T === 1) {
-    const splits = ceil(S, DECODE_SPAN);
-    const blocks = K * ceil(Math.floor((T * N) / K), 4) * slices * splits;
-    return [
-      {
-        kernel: "attention_decode",
-        overrides,
-        params: { ...common, span: DECODE_SPAN, splits },
-        grid: fold(ceil(blocks, 16)),
-        bindings: { q, k, v, part: scratch },
-      },
-      {
-        kernel: "attention_merge",
-        overrides,
-        params: { T, N, splits },
-        grid: fold(ceil(Math.floor((T * N * H) / 4), 16)),
-        bindings: { part: scratch, o, lse },
-      },
-    ];
-  }
-  if (attentionTurns(S, H) >= MAX_TURNS) {
-    throw new UnsupportedShape(`${S} keys of head dimension ${H} take over ${MAX_TURNS} loop turns; use a shorter text.`);
-  }
-  const grid = fold(ceil(ceil(T, 4) * slices * N, 16));
-  return [{ kernel: "attention_fa2", overrides, params: common, grid, bindings: { q, k, v, o, lse } }];
 }
 
 /**

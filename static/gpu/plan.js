@@ -13,6 +13,7 @@ import * as ops from "./ops.js";
 /** @typedef {import("./layout.js").Placed} Placed */
 /** @typedef {import("./ops.js").Dispatch} Dispatch */
 /** @typedef {{source: string, source_start: number, target: string, target_start: number, bytes: number}} Copy */
+/** @typedef {import("./variants.js").Choice} Choice */
 /** @typedef {{copies: Copy[], dispatches: Dispatch[], flops: number}} Step what goes to the device in one submit */
 
 // A multiple of 64, so that every chunk's rows start on a multiple of 256 bytes whatever their width.
@@ -28,9 +29,10 @@ export const RECORD = new Set([...TRACE, ...OTHERS, "resid_mid", "mlp_norm", "ga
 
 /** Collects buffers and steps; a step ends when its work passes `submitFlops`. */
 export class Builder {
-  /** @param {Config} config @param {Layout} placed @param {number} submitFlops */
-  constructor(config, placed, submitFlops = SUBMIT_FLOPS) {
+  /** @param {Config} config @param {Layout} placed @param {number} submitFlops @param {Choice} choice */
+  constructor(config, placed, submitFlops = SUBMIT_FLOPS, choice = {}) {
     this.config = config;
+    this.choice = choice;
     this.placed = placed;
     this.submitFlops = submitFlops;
     /** @type {Map<string, number>} bytes by name */
@@ -120,10 +122,10 @@ export class Forward extends Builder {
   /**
    * @param {Config} config
    * @param {Layout} placed @param {number} T @param {number} offset @param {number} capacity
-   * @param {Set<string>} keep
+   * @param {Set<string>} keep @param {Choice} [choice]
    */
-  constructor(config, placed, T, offset, capacity, keep) {
-    super(config, placed, T === 1 ? Infinity : SUBMIT_FLOPS);
+  constructor(config, placed, T, offset, capacity, keep, choice) {
+    super(config, placed, T === 1 ? Infinity : SUBMIT_FLOPS, choice);
     this.T = T;
     this.offset = offset;
     this.capacity = capacity;
@@ -222,7 +224,8 @@ export class Forward extends Builder {
     const scratchBytes = ops.attentionScratch({ T, S: capacity, N, H });
     const scratch = scratchBytes ? this.buffer("attention_part", scratchBytes / 4) : ops.NONE;
     const sizes = { T, S, N, K, H, offset, window: windows[layer], sinks: 0, scale };
-    this.emit(ops.attention({ q, k, v, o, lse, scratch, ...sizes }), 4 * T * S * N * H);
+    const variant = this.choice[ops.attentionOperation(T)];
+    this.emit(ops.attention({ q, k, v, o, lse, scratch, variant, ...sizes }), 4 * T * S * N * H);
     if (this.keep.has("lse") && !whole) {
       // lse is [N,T]: a chunk's rows go to N places of the kept buffer
       const target = this.buffer(`lse.${layer}`, N * capacity);
@@ -237,10 +240,10 @@ export class Forward extends Builder {
 /**
  * Plan T tokens at positions offset .. offset+T-1. logits: also those of the last token, in `logits` [1,V].
  * @param {Config} config @param {Layout} placed
- * @param {{T: number, offset: number, capacity: number, keep: Set<string>, logits?: boolean}} options
+ * @param {{T: number, offset: number, capacity: number, keep: Set<string>, logits?: boolean, choice?: Choice}} options
  */
-export function forward(config, placed, { T, offset, capacity, keep, logits = false }) {
-  const plan = new Forward(config, placed, T, offset, capacity, keep);
+export function forward(config, placed, { T, offset, capacity, keep, logits = false, choice }) {
+  const plan = new Forward(config, placed, T, offset, capacity, keep, choice);
   plan.embed();
   for (let layer = 0; layer < config.L; layer++) plan.layer(layer);
   if (logits) {
@@ -259,13 +262,14 @@ export function forward(config, placed, { T, offset, capacity, keep, logits = fa
 /**
  * Plan a whole prompt as forwards of at most `chunk` tokens; logits: of the last token.
  * @param {Config} config @param {Layout} placed
- * @param {{T: number, capacity: number, keep: Set<string>, logits?: boolean, chunk?: number}} options
+ * @param {{T: number, capacity: number, keep: Set<string>, logits?: boolean, chunk?: number, choice?: Choice}} options
  */
-export function prefill(config, placed, { T, capacity, keep, logits = false, chunk = CHUNK_TOKENS }) {
+export function prefill(config, placed, { T, capacity, keep, logits = false, chunk = CHUNK_TOKENS, choice }) {
   const plans = [];
   for (let offset = 0; offset < T; offset += chunk) {
     const last = offset + chunk >= T;
-    plans.push(forward(config, placed, { T: Math.min(chunk, T - offset), offset, capacity, keep, logits: logits && last }));
+    const count = Math.min(chunk, T - offset);
+    plans.push(forward(config, placed, { T: count, offset, capacity, keep, logits: logits && last, choice }));
   }
   return plans;
 }

@@ -50,6 +50,8 @@ export class Model {
     this.kernels = kernels;
     this.config = config;
     this.placed = placed;
+    /** The variants to run; the first where it says nothing. @type {import("./variants.js").Choice} */
+    this.choice = {};
     const pieces = [...placed.values()].flatMap((tensor) => tensor.pieces);
     this.weights = new Buffers(kernels, pieces.map((piece) => /** @type {[string, number]} */ ([piece.buffer, piece.bytes])));
   }
@@ -121,7 +123,8 @@ export class Model {
   async run(ids, { onProgress, signal, record = false, chunk = CHUNK_TOKENS } = {}) {
     this.check(ids);
     const T = ids.length;
-    const plans = prefill(this.config, this.placed, { T, capacity: T, keep: record ? RECORD : TRACE, chunk });
+    const keep = record ? RECORD : TRACE;
+    const plans = prefill(this.config, this.placed, { T, capacity: T, keep, chunk, choice: this.choice });
     const buffers = await this.allocate(plans, T);
     try {
       await this.runForwards(plans, ids, buffers, T, { onProgress, signal });
@@ -146,7 +149,8 @@ export class Model {
     const capacity = T + maxTokens;
     const stops = new Set(stopIds);
     const random = seeded(seed);
-    const plans = prefill(this.config, this.placed, { T, capacity, keep: CACHE, logits: true });
+    const fixed = { capacity, keep: CACHE, logits: true, choice: this.choice };
+    const plans = prefill(this.config, this.placed, { T, ...fixed });
     const buffers = await this.allocate(plans, capacity);
     try {
       await this.runForwards(plans, ids, buffers, T, { signal });
@@ -156,7 +160,7 @@ export class Model {
         const choice = sample(new Float32Array(bytes), { temperature, topK, topP }, random);
         yield choice;
         if (stops.has(choice.id) || position + 1 === capacity) return;
-        const step = forward(this.config, this.placed, { T: 1, offset: position, capacity, keep: CACHE, logits: true });
+        const step = forward(this.config, this.placed, { T: 1, offset: position, ...fixed });
         buffers.make(step.buffers);
         await this.runForwards([step], [choice.id], buffers, position + 1, { signal });
       }

@@ -5,6 +5,7 @@ import { tensorShapes, checkFinite, checkNames, checkShape, checkTwin, place } f
 import { CACHE, RECORD, TRACE, forward, prefill } from "../../static/gpu/plan.js";
 import * as queries from "../../static/gpu/queries.js";
 import { tables } from "../../static/gpu/rope.js";
+import { VARIANTS, available, pick } from "../../static/gpu/variants.js";
 import { batches } from "../../static/gpu/lens.js";
 import { half, widen } from "../../static/gpu/widen.js";
 import { kept, sample, seeded } from "../../static/lib/sampler.js";
@@ -50,6 +51,9 @@ const ANSWERS = {
     const config = parseConfig(raw);
     return plain(queries[name](config, placed(config, weights), options));
   },
+  variants: () => VARIANTS,
+  pick: ({ operation, variant, sizes }) => pick(operation, variant, sizes),
+  available: ({ operation, features }) => available(operation, new Set(features)),
   rows: ({ raw }) => queries.rowsPerQuery(parseConfig(raw)),
   batches: ({ sources, most }) => batches(sources, most),
   halves: ({ bits }) => bits.map((each) => String(half(each))),

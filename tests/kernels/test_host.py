@@ -91,6 +91,7 @@ class Adapter:
     """An adapter that offers little, or refuses to open."""
 
     info = {"vendor": "llvmpipe", "device": "llvmpipe", "adapter_type": "CPU"}  # noqa: RUF012
+    features = frozenset()
 
     def __init__(self, limits: dict):
         self.limits = limits

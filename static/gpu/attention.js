@@ -1,0 +1,74 @@
+/**
+ * Attention as dispatches: many queries stream the keys, one query splits them. Mirrors webgpu/attention.py.
+ *
+ * `variant` names one of variants.js; without it the first, which runs everywhere.
+ * @module
+ */
+import { MAX_TURNS, NONE, UnsupportedShape, ceil, checkGroups, fold, headDim } from "./dispatch.js";
+import { pick } from "./variants.js";
+
+/** @typedef {import("./dispatch.js").Dispatch} Dispatch */
+/** @typedef {{T: number, S: number, N: number, K: number, offset: number, window: number, sinks: number, scale: number}} Common */
+
+const HEAD_SLICE = 32;
+const DECODE_SPAN = 64;
+
+/** Which operation of variants.js attends with T queries. @param {number} T */
+export function attentionOperation(T) {
+  return T === 1 ? "decode" : "attention";
+}
+
+/** Loop turns of one invocation of attention_fa2 that streams S keys. @param {number} S @param {number} H */
+export function attentionTurns(S, H) {
+  return ceil(S, 4) * (1 + ceil(H, 16)) + 36;
+}
+
+/**
+ * Bytes of the `scratch` buffer that attention needs, whatever the variant (0 unless T = 1).
+ * @param {{T: number, S: number, N: number, H: number}} sizes
+ */
+export function attentionScratch({ T, S, N, H }) {
+  return attentionOperation(T) === "decode" ? T * N * ceil(S, DECODE_SPAN) * (H + 4) * 4 : 0;
+}
+
+/**
+ * Attention of q [T,N,H] over k and v [S,K,H] -> o [T,N,H], lse [N,T] natural log. Query t stands at offset + t;
+ * window 0 = all earlier keys; sinks = first keys always seen. T = 1 splits the keys and needs `scratch`.
+ * @param {{q: string, k: string, v: string, o: string, lse: string, T: number, S: number, N: number, K: number,
+ *   H: number, offset: number, window: number, sinks: number, scale: number, scratch?: string, variant?: string}} given
+ * @returns {Dispatch[]}
+ */
+export function attention({ q, k, v, o, lse, T, S, N, K, H, offset, window, sinks, scale, scratch = NONE, variant }) {
+  checkGroups(N, K);
+  headDim(H);
+  const name = pick(attentionOperation(T), variant, { H });
+  const common = { T, S, N, K, offset, window, sinks, scale };
+  if (attentionOperation(T) === "decode") return split(name, common, H, { q, k, v, part: scratch }, { part: scratch, o, lse });
+  return [stream(name, common, H, { q, k, v, o, lse })];
+}
+
+/** @param {string} name @param {Common} common @param {number} H @param {Record<string, string>} bindings @returns {Dispatch} */
+function stream(name, common, H, bindings) {
+  const { T, S, N } = common;
+  if (attentionTurns(S, H) >= MAX_TURNS) {
+    throw new UnsupportedShape(`${S} keys of head dimension ${H} take over ${MAX_TURNS} loop turns; use a shorter text.`);
+  }
+  const blocks = ceil(T, 4) * ceil(H, HEAD_SLICE) * N;
+  return { kernel: "attention_fa2", overrides: { H }, params: common, grid: fold(ceil(blocks, 16)), bindings };
+}
+
+/**
+ * @param {string} name @param {Common} common @param {number} H
+ * @param {Record<string, string>} bindings @param {Record<string, string>} mergeBindings @returns {Dispatch[]}
+ */
+function split(name, common, H, bindings, mergeBindings) {
+  const { T, S, N, K } = common;
+  const splits = ceil(S, DECODE_SPAN);
+  const blocks = K * ceil(Math.floor((T * N) / K), 4) * ceil(H, HEAD_SLICE) * splits;
+  const params = { ...common, span: DECODE_SPAN, splits };
+  const mergeGrid = fold(ceil(Math.floor((T * N * H) / 4), 16));
+  return [
+    { kernel: "attention_decode", overrides: { H }, params, grid: fold(ceil(blocks, 16)), bindings },
+    { kernel: "attention_merge", overrides: { H }, params: { T, N, splits }, grid: mergeGrid, bindings: mergeBindings },
+  ];
+}

@@ -1,0 +1,75 @@
+"""The table of variants: both hosts hold the same one, pick the same variant, and refuse in the same words.
+
+Plan: table; choice by name, by default, for a shape that a variant does not serve, of a device with fewer features;
+an unknown name; a kernel whose feature the device lacks.
+"""
+
+import dataclasses
+import json
+
+import pytest
+
+from tests.hosts.conftest import MirrorError
+from webgpu.kernels import Kernels, MissingFeature, load_manifest
+from webgpu.variants import VARIANTS, UnknownVariant, Variant, available, pick
+
+FEATURES = [[], ["subgroups"], ["f16"], ["subgroups", "f16"]]
+
+
+def test_table_is_the_same_on_both_hosts(mirror):
+    ours = {operation: [dataclasses.asdict(each) for each in every] for operation, every in VARIANTS.items()}
+    assert mirror.ask("variants") == json.loads(json.dumps(ours))
+
+
+@pytest.mark.parametrize("operation", VARIANTS)
+def test_first_variant_needs_nothing_and_serves_all(operation):
+    first = VARIANTS[operation][0]
+    assert first == Variant(first.name)
+    assert len({each.name for each in VARIANTS[operation]}) == len(VARIANTS[operation])
+
+
+@pytest.mark.parametrize("operation", VARIANTS)
+@pytest.mark.parametrize("features", FEATURES)
+def test_available_follows_the_features(operation, features, mirror):
+    ours = available(operation, features)
+    assert ours == mirror.ask("available", operation=operation, features=features)
+    assert ours[0] == VARIANTS[operation][0].name
+    assert all(set(each.needs) <= set(features) for each in VARIANTS[operation] if each.name in ours)
+
+
+@pytest.mark.parametrize("H", [16, 20, 64, 80, 128, 256])
+@pytest.mark.parametrize("operation", VARIANTS)
+def test_pick_takes_the_name_or_falls_back_to_the_first(operation, H, mirror):
+    first = VARIANTS[operation][0].name
+    assert pick(operation, None, H=H) == first
+    for each in VARIANTS[operation]:
+        serves = H in each.serves.get("H", (H,))
+        assert pick(operation, each.name, H=H) == (each.name if serves else first)
+        assert pick(operation, each.name, H=H) == mirror.ask(
+            "pick", operation=operation, variant=each.name, sizes={"H": H}
+        )
+
+
+def test_pick_unknown_name_is_refused_in_the_same_words(mirror):
+    with pytest.raises(UnknownVariant) as ours:
+        pick("attention", "magic", H=64)
+    with pytest.raises(MirrorError) as theirs:
+        mirror.ask("pick", operation="attention", variant="magic", sizes={"H": 64})
+    assert theirs.value.message == str(ours.value)
+
+
+@pytest.mark.gpu
+def test_kernel_without_its_feature_is_refused(device):
+    bare = Kernels(dataclasses.replace(device, features=frozenset()))
+    bare.manifest = {**load_manifest(), "add": {**load_manifest()["add"], "needs": ["subgroups"]}}
+    with pytest.raises(MissingFeature, match="Kernel add needs subgroups"):
+        bare.pipeline("add", {})
+    bare.manifest = load_manifest()
+    bare.pipeline("add", {})
+
+
+@pytest.mark.gpu
+def test_device_has_the_features_and_lanes_it_reports(device):
+    assert device.features <= {"subgroups", "f16"}
+    assert (device.lanes == (0, 0)) == ("subgroups" not in device.features)
+    assert device.lanes[0] <= device.lanes[1]

@@ -1,0 +1,64 @@
+"""Attention as dispatches: many queries stream the keys, one query splits them. Mirrors static/gpu/attention.js.
+
+`variant` names one of webgpu/variants.py; None is the first, which runs everywhere.
+"""
+
+from __future__ import annotations
+
+from webgpu.dispatch import MAX_TURNS, NONE, Dispatch, UnsupportedShape, ceil_div, check_groups, fold, head_dim
+from webgpu.variants import pick
+
+HEAD_SLICE = 32  # dimensions of o per invocation of attention_fa2 and attention_decode
+DECODE_SPAN = 64  # keys per invocation of attention_decode
+
+
+def attention_operation(T: int) -> str:
+    """Which operation of webgpu/variants.py attends with T queries."""
+    return "decode" if T == 1 else "attention"
+
+
+def attention_turns(S: int, H: int) -> int:
+    """Loop turns of one invocation of attention_fa2 that streams S keys."""
+    return ceil_div(S, 4) * (1 + ceil_div(H, 16)) + 36
+
+
+def attention_scratch(*, T, S, N, H) -> int:
+    """Bytes of the `scratch` buffer that attention needs, whatever the variant (0 unless T = 1)."""
+    return T * N * ceil_div(S, DECODE_SPAN) * (H + 4) * 4 if attention_operation(T) == "decode" else 0
+
+
+def attention(
+    q, k, v, o, lse, *, T, S, N, K, H, offset, window, sinks, scale, scratch=NONE, variant=None
+) -> list[Dispatch]:
+    """Attention of q [T,N,H] over k and v [S,K,H] -> o [T,N,H], lse [N,T] natural log.
+
+    Query t stands at offset + t; window 0 = all earlier keys; sinks = first keys always seen. T = 1 splits the keys
+    and needs `scratch` of attention_scratch bytes; T > 1 streams them. Raises UnsupportedShape, UnknownVariant.
+    """
+    check_groups(N, K)
+    head_dim(H)
+    name = pick(attention_operation(T), variant, H=H)
+    common = {"T": T, "S": S, "N": N, "K": K, "offset": offset, "window": window, "sinks": sinks, "scale": scale}
+    if attention_operation(T) == "decode":
+        return _split(name, common, H, {"q": q, "k": k, "v": v, "part": scratch}, {"part": scratch, "o": o, "lse": lse})
+    return [_stream(name, common, H, {"q": q, "k": k, "v": v, "o": o, "lse": lse})]
+
+
+def _stream(name: str, common: dict, H: int, bindings: dict) -> Dispatch:
+    T, S, N = common["T"], common["S"], common["N"]
+    if attention_turns(S, H) >= MAX_TURNS:
+        raise UnsupportedShape(f"{S} keys of head dimension {H} take over {MAX_TURNS} loop turns; use a shorter text.")
+    blocks = ceil_div(T, 4) * ceil_div(H, HEAD_SLICE) * N
+    return Dispatch("attention_fa2", {"H": H}, common, fold(ceil_div(blocks, 16)), bindings)
+
+
+def _split(name: str, common: dict, H: int, bindings: dict, merge_bindings: dict) -> list[Dispatch]:
+    T, S, N, K = (common[letter] for letter in "TSNK")
+    splits = ceil_div(S, DECODE_SPAN)
+    blocks = K * ceil_div(T * N // K, 4) * ceil_div(H, HEAD_SLICE) * splits
+    params = {**common, "span": DECODE_SPAN, "splits": splits}
+    merge = {"T": T, "N": N, "splits": splits}
+    return [
+        Dispatch("attention_decode", {"H": H}, params, fold(ceil_div(blocks, 16)), bindings),
+        Dispatch("attention_merge", {"H": H}, merge, fold(ceil_div(T * N * H // 4, 16)), merge_bindings),
+    ]

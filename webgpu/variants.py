@@ -1,0 +1,53 @@
+"""The ways to compute one operation: the same result, written for different devices.
+
+The first variant of an operation runs everywhere and compiles fastest, so a model starts on it; a later one may be
+faster where the device has what it needs. `ops` functions take the name (None: the first). A variant that does not
+serve a shape leaves it to the first. static/gpu/variants.js has the same table, and a test holds both equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+
+class UnknownVariant(ValueError):
+    """No variant of that name; the message lists those there are."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """needs: features of the device; serves: for a size's letter the values it takes (a letter not named: all)."""
+
+    name: str
+    needs: tuple[str, ...] = ()
+    serves: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+
+VARIANTS: dict[str, tuple[Variant, ...]] = {
+    # many queries, causal, grouped
+    "attention": (Variant("fa2"),),
+    # one query against a cache
+    "decode": (Variant("split"),),
+}
+
+
+def pick(operation: str, variant: str | None, **sizes: int) -> str:
+    """The name of the variant that will run: the one asked for if it serves these sizes, else the first.
+
+    Raises UnknownVariant for a name that the operation does not have.
+    """
+    every = VARIANTS[operation]
+    if variant is None:
+        return every[0].name
+    for each in every:
+        if each.name == variant:
+            serves = all(sizes[letter] in values for letter, values in each.serves.items())
+            return variant if serves else every[0].name
+    names = ", ".join(each.name for each in every)
+    raise UnknownVariant(f"There is no variant {variant!r} of {operation}; there are {names}.")
+
+
+def available(operation: str, features: Iterable[str]) -> list[str]:
+    """The names of an operation's variants that a device with these features can run, in order."""
+    return [each.name for each in VARIANTS[operation] if set(each.needs) <= set(features)]
