@@ -4,7 +4,7 @@ A model whose files or config are refused stays in the list with the sentence th
 """
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from urllib.parse import quote
@@ -14,6 +14,7 @@ from webgpu.config import UnsupportedConfig, parse_config
 from weights import catalogue
 from weights.checkpoint import Checkpoint, CheckpointError, FileInfo
 from weights.places import is_id
+from weights.report import Measured, Report, read_report
 
 
 @dataclass
@@ -38,6 +39,14 @@ class Model:
         """The files a browser may fetch, by name."""
         return {info.name: info for info in self.checkpoint.files} if self.checkpoint else {}
 
+    @cached_property
+    def report(self) -> Report:
+        """What the folder says about the heads of these very weights."""
+        if self.checkpoint is None:
+            return Report()
+        L, N = self.shape["L"], self.shape["N"]
+        return read_report(Measured(self.folder, self.checkpoint.hash, L, N, self.max_tokens))
+
     def describe(self) -> dict:
         """The JSON form of one model in /api/models; hashes the files when called for the first time."""
         entry = self.entry
@@ -53,6 +62,7 @@ class Model:
             "shape": self.shape,
             "max_tokens": self.max_tokens,
             "files": [self._describe_file(info) for info in self.files.values()],
+            "report": asdict(self.report),
         }
 
     def _describe_file(self, info: FileInfo) -> dict:

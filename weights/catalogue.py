@@ -26,8 +26,8 @@ __all__ = [
     "resolve",
 ]
 
-# SmolLM2 first until the page offers the embedded model's own prompts and head report; tiny where nothing was pulled.
-DEFAULTS = ("smollm2-135m", "tiny")
+# The embedded model opens at once and has prompts of its own; SmolLM2 is a choice of the menu away.
+DEFAULTS = ("tiny", "smollm2-135m")
 MAX_CARD_BYTES = 256 * 1024
 POINTER = "pointer.json"
 
@@ -106,8 +106,8 @@ def open_model(model: str) -> Checkpoint:
 
 
 def default_model() -> str:
-    """The model the playground opens with: smollm2-135m where it was pulled, else tiny."""
-    return next((id for id in DEFAULTS if find(id)), DEFAULTS[0])
+    """The model the playground opens with: tiny, or where it is missing smollm2-135m, which may still have to come."""
+    return next((id for id in DEFAULTS if find(id)), DEFAULTS[-1])
 
 
 def _names(home: Path) -> list[str]:

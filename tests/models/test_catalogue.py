@@ -36,6 +36,8 @@ def test_own_models_come_first_and_hide_the_same_id(homes):
     assert [entry.id for entry in catalogue.entries()] == ["tiny", "alpha"]
     assert catalogue.resolve("tiny") == own / "tiny"
     assert catalogue.default_model() == "tiny"
+    make_small_model(cached / "smollm2-135m")
+    assert catalogue.default_model() == "tiny"
     entry = catalogue.find("alpha")
     assert (entry.family, entry.licence, entry.problem) == ("llama", "CC0-1.0", None)
     assert entry.bytes == sum(file.bytes for file in entry.open().files) and entry.tokens().encode("the")

@@ -15,6 +15,7 @@ from tests.tolerances import EXPORTED_LOGITS
 from weights import catalogue
 from weights.checkpoint import open_checkpoint
 from weights.tokens import load_tokenizer
+from weights.training.card import DATA
 from weights.training.tokenizer import END, whole_words
 
 LARGEST_BYTES = 12_000_000
@@ -28,7 +29,7 @@ def test_folder_is_small_and_float16(tiny):
     assert checkpoint.config["architectures"] == ["Qwen3ForCausalLM"]
 
 
-def test_catalogue_opens_on_it_where_nothing_was_pulled(tmp_path, monkeypatch):
+def test_catalogue_opens_on_it(tmp_path, monkeypatch):
     monkeypatch.setenv("PLAYGROUND_CACHE", str(tmp_path))
     assert catalogue.default_model() == "tiny"
     entry = catalogue.find("tiny")
@@ -68,6 +69,7 @@ def test_card_states_sources_licences_and_how_to_repeat(card, tiny):
     readme = (tiny / "README.md").read_text("utf-8")
     for words in ("CDLA-Sharing-1.0", "out of copyright", "Apache-2.0", "seed", card["commit"][:12]):
         assert words in readme
+    assert card["data"] == DATA
     for text in card["texts"]:
         assert len(text["sha256"]) == 64 and text["sha256"] in readme
 

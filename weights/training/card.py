@@ -22,6 +22,11 @@ ABOUT = (
     "previous token, induction, pronouns, names, tables."
 )
 
+DATA = (
+    "TinyStories (Eldan and Li 2023), CDLA-Sharing-1.0, whose share-alike is for the data and not for models trained "
+    "on it; books out of copyright; a grammar of this project"
+)
+
 
 def write_card(folder: Path, recipe: Recipe, texts: list[Text], seconds: float) -> Report:
     """Measure the exported folder and write everything that describes it. Returns the measurements."""
@@ -38,6 +43,7 @@ def write_card(folder: Path, recipe: Recipe, texts: list[Text], seconds: float) 
         "about": ABOUT,
         "licence": "Apache-2.0",
         "source": "trained by this project, weights/training",
+        "data": DATA,
         "commit": commit(),
         "sha256": {"model.safetensors": checkpoint.hash},
         "parameters": sum(parameter.numel() for parameter in probe.model.parameters()),
