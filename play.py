@@ -145,7 +145,7 @@ def install_browser_code(dev=False):
 
 
 def pull_model():
-    """SmolLM2, with a progress bar; at once when it is there."""
+    """SmolLM2, the second choice of the model menu, with a progress bar; at once when it is there."""
     run([PYTHON, "-m", "server.cli", "pull", "smollm2-135m"], "fetch the model SmolLM2-135M")
 
 

@@ -85,6 +85,20 @@ class ModelIndex:
         """Id of the model the page opens with; it may still have to be pulled."""
         return self._default or catalogue.default_model()
 
+    @property
+    def opening(self) -> dict | None:
+        """What the default model opens on, for a page that is drawn before it has the list; None: it has no own prompt."""
+        try:
+            prompts = self.find(self.default).report.prompts
+        except (UnknownModel, ModelRefused):
+            return None
+        if not prompts:
+            return None
+        first = prompts[0]
+        key = first["keys"][0] if len(first["keys"]) == 1 else None
+        place = {"layer": first["layer"], "head": first["head"], "token": first["query"], "key": key}
+        return {"prompt": first["text"], **place}
+
     def all(self) -> list[Model]:
         """Every model, the default first."""
         entries = {entry.id: entry for entry in catalogue.entries()}

@@ -17,12 +17,13 @@ _templates = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, un
 
 
 @router.api_route("/", methods=["GET", "HEAD"])
-async def page(request: Request) -> HTMLResponse:
+def page(request: Request) -> HTMLResponse:
     """The playground. The template gets `settings`, a dict to be written with `|tojson`."""
     settings = request.app.state.settings
     for_scripts = {
         "version": __version__,
         "defaultModel": request.app.state.models.default,
+        "opening": request.app.state.models.opening,
         "oracle": {
             "maxTokens": settings.oracle_max_tokens,
             "maxResponseBytes": settings.oracle_max_response_bytes,

@@ -82,3 +82,6 @@ SAMPLER_FREQUENCY = 0.032
 README_PICTURE = 6.0
 # Memory a dispatch may leave behind on average: the allocator's own pages, far below the 160 KB of a leak once seen.
 DISPATCH_KEEPS_BYTES = 20_000
+
+# The weight that prompts.json claims, rounded to three digits, against the page's float32 with the same f16 weights.
+OFFERED_WEIGHT = 1e-3

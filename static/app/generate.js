@@ -1,7 +1,7 @@
 // Writing on from the prompt: sampling settings, a stop button, and the text back into the prompt.
 import { plural } from "../lib/numbers.js";
 import { h } from "./dom.js";
-import { setPrompt } from "./session.js";
+import { writePrompt } from "./examples.js";
 import { store } from "./state.js";
 
 /** id, label, first value, smallest, largest, step, what it does */
@@ -112,7 +112,7 @@ export function mountGenerate(panel) {
   };
   go.addEventListener("click", () => void run());
   stop.addEventListener("click", () => running?.abort());
-  take.addEventListener("click", () => setPrompt(from + text, { now: true }));
+  take.addEventListener("click", () => writePrompt(from + text, { now: true }));
   store.on(["engine"], () => running?.abort());
   store.on(["shown"], ({ shown }) => {
     if (base === "" || shown.map((piece) => piece.id).join() === base) return;

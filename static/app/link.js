@@ -2,6 +2,7 @@
 // or pasted is read back.
 import { count } from "../lib/numbers.js";
 import { LONGEST_PROMPT, readLink, writeLink } from "../lib/permalink.js";
+import { openingFor, openingOf } from "./openings.js";
 import { dismiss, notify, store } from "./state.js";
 
 const QUIET_MS = 150;
@@ -25,14 +26,17 @@ const WORDS = {
   prompt: "prompt",
 };
 
-/** @returns {View} what the address asks for; says so when part of it could not be used */
+/** @returns {View} what the address asks for, where it says nothing the opening of its model */
+export const plainView = () => readLink(location.hash, openingFor(readLink(location.hash).view.model)).view;
+
+/** @returns {View} the same; says so when part of it could not be used */
 export function viewOfAddress() {
-  const { view, unread } = readLink(location.hash);
+  const { unread } = readLink(location.hash);
   if (unread.length) {
     const names = [...new Set(unread.map((field) => WORDS[/** @type {keyof typeof WORDS} */ (field)] ?? field))].join(", ");
     notify({ id: "link", kind: "info", text: `Part of this link could not be used (${names}); the page chose for itself there.` });
   }
-  return view;
+  return plainView();
 }
 
 /**
@@ -66,7 +70,7 @@ export function clampView(state) {
 /** The address of exactly this view, as short as the page's defaults allow. */
 export function addressOfView() {
   const address = new URL(location.href);
-  address.hash = writeLink(store.state);
+  address.hash = writeLink(store.state, { opening: openingOf(store.state.entry) });
   return address.href;
 }
 
@@ -99,13 +103,14 @@ export function mountLink(open) {
   let timer;
   let written = location.hash;
   const write = () => {
+    if (!store.state.entry) return; // what the address leaves out depends on the model
     if (location.hash !== written) return; // a link was opened this moment: it wins over what was about to be written
     const address = addressOfView();
     written = new URL(address).hash;
     sayWhatIsMissing(store.state.prompt);
     if (address !== location.href) history.replaceState(null, "", address);
   };
-  store.on(/** @type {(keyof View)[]} */ (Object.keys(WORDS)), () => {
+  store.on(["entry", .../** @type {(keyof View)[]} */ (Object.keys(WORDS))], () => {
     clearTimeout(timer);
     timer = setTimeout(write, QUIET_MS);
   });

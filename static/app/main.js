@@ -3,7 +3,7 @@ import { mountCell } from "./cell.js";
 import { listModels } from "./api.js";
 import { HeadPanel } from "./head.js";
 import { LensPanel } from "./lens.js";
-import { clampView, mountLink, viewOfAddress } from "./link.js";
+import { clampView, mountLink, plainView, viewOfAddress } from "./link.js";
 import { mountModelMenu } from "./model_menu.js";
 import { mountNotices } from "./notices.js";
 import { exposePlayground } from "./playground.js";
@@ -38,6 +38,7 @@ async function start() {
   const { models, default: defaultModel } = await listModels();
   store.set({ models, defaultModel });
   const id = modelOf(store.state.model);
+  if (store.state.prompt === first.prompt) store.set(plainView()); // the model's own opening, unless somebody types already
   if (!id) throw new Error("No model is here yet; run `playground pull smollm2-135m`, then reload this page.");
   await chooseModel(id);
 }
@@ -52,7 +53,8 @@ function openView(view) {
   else if (!store.state.stale && !store.state.promptError) clampView(store.state); // the same prompt: no trace will come
 }
 
-store.set(viewOfAddress());
+const first = viewOfAddress();
+store.set(first);
 mountNotices();
 mountTopbar();
 mountModelMenu();

@@ -2,7 +2,7 @@
 import { megabytes } from "../lib/numbers.js";
 import { byId, h } from "./dom.js";
 import { keptWeightBytes, weightBytes } from "./models.js";
-import { chooseModel } from "./session.js";
+import { switchModel } from "./session.js";
 import { store } from "./state.js";
 
 /** @typedef {import("./state.js").ModelEntry} ModelEntry */
@@ -90,7 +90,7 @@ async function draw(panel, close) {
     use.addEventListener("click", () => {
       close();
       byId("model-button").focus();
-      chooseModel(model.id).catch(() => {}); // a notice says what went wrong
+      switchModel(model.id).catch(() => {}); // a notice says what went wrong
     });
     const cancel =
       chosen && progress?.cancel && !engine ? h("button", { type: "button", text: "Cancel", onclick: () => progress.cancel?.() }) : null;

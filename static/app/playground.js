@@ -1,6 +1,6 @@
 // window.playground: the page for scripts and for the developer console. static/README.md documents it; keep both in step.
 import { plural } from "../lib/numbers.js";
-import { checkLength, chooseModel } from "./session.js";
+import { checkLength, switchModel } from "./session.js";
 import { store } from "./state.js";
 import { verify } from "./verify.js";
 
@@ -65,7 +65,7 @@ export function exposePlayground(ready) {
     load: async (/** @type {string} */ id) => {
       await ready.catch(() => {});
       if (store.state.entry?.id === id && store.state.engine) return;
-      await chooseModel(String(id));
+      await switchModel(String(id));
     },
     /** @param {string | {ids: number[]}} prompt */
     async trace(prompt) {

@@ -1,10 +1,11 @@
 // From a chosen model and a typed prompt to a picture: loads, tokenises, runs; the newest wish always wins.
 import { IdTokens } from "../lib/id_tokens.js";
-import { EXAMPLE, boxText } from "../lib/permalink.js";
+import { boxText } from "../lib/permalink.js";
 import { count, plural } from "../lib/numbers.js";
 import { announce } from "./dom.js";
 import { loadEngine } from "./engine.js";
 import { keptWeightBytes, loadTokens, weightBytes } from "./models.js";
+import { openingOf } from "./openings.js";
 import { dismiss, notify, store } from "./state.js";
 
 const PAUSE_MS = 200;
@@ -75,6 +76,21 @@ export async function chooseModel(id) {
 }
 
 /**
+ * A model chosen by a person: heads, tokens and cells of the old one mean nothing in it, and a prompt that was only the old
+ * one's opening gives way to its own.
+ * @param {string} id
+ */
+export function switchModel(id) {
+  const { entry, models, prompt } = store.state;
+  const next = models.find((model) => model.id === id && model.files);
+  if (entry && next && next !== entry) {
+    store.set({ layer: null, head: null, token: null, key: null, depth: null, target: null, zoom: null });
+    if (prompt === openingOf(entry).prompt) store.set(openingOf(next));
+  }
+  return chooseModel(id);
+}
+
+/**
  * @param {import("./state.js").ModelEntry} entry
  * @param {AbortController} mine
  */
@@ -83,7 +99,7 @@ async function loadInto(entry, mine) {
   mine.signal.throwIfAborted();
   store.set({ tokens });
   // The example is text; a model that takes ids opens on ids instead of on a complaint.
-  if (tokens instanceof IdTokens && store.state.prompt === EXAMPLE) store.set({ prompt: EXAMPLE_IDS });
+  if (tokens instanceof IdTokens && store.state.prompt === openingOf(entry).prompt) store.set({ prompt: EXAMPLE_IDS });
   tokenise();
   const since = performance.now();
   const cancel = () => mine.abort();
@@ -202,6 +218,3 @@ function runTimed(engine, ids, mine) {
   onProgress(0);
   return engine.run(ids, { onProgress, signal: mine.signal });
 }
-
-/** The example for an empty page. */
-export const useExample = () => setPrompt(EXAMPLE, { now: true });

@@ -6,6 +6,22 @@ import { Store } from "./store.js";
 /** @typedef {{L: number, N: number, K: number, T: number, H: number, D: number, V: number}} Shape */
 /** @typedef {{id: number, bytes: Uint8Array, text: string, glyph: string, partial: boolean}} Piece */
 
+/** @typedef {{layer: number, head: number, called: string[]} & Record<string, any>} HeadScores one number per name in `scores` */
+/**
+ * @typedef {{id: string, title: string, text: string, layer: number, head: number, query: number, keys: number[], weight: number,
+ *   next: string, says: string}} OfferedPrompt
+ */
+/**
+ * What was measured of a model, checked by the server (weights/report.py); lists are empty where nothing was.
+ * @typedef {object} Report
+ * @property {HeadScores[]} heads every head, layer by layer
+ * @property {string[]} scores names of the scores that every head has
+ * @property {OfferedPrompt[]} prompts
+ * @property {Record<string, {agreement: number[], cross_entropy: number[]}>} depth for each text, L + 1 values
+ * @property {{parameters?: number, training_minutes?: number, commit?: string, data?: string}} about
+ * @property {string[]} problems why a file was left out
+ */
+
 /**
  * One entry of /api/models.
  * @typedef {object} ModelEntry
@@ -19,6 +35,7 @@ import { Store } from "./store.js";
  * @property {Omit<Shape, "T">} shape
  * @property {number} max_tokens
  * @property {{name: string, bytes: number, sha256: string, url: string}[]} files
+ * @property {Report} report
  */
 
 /**

@@ -18,18 +18,22 @@
  * @property {number | null} target token id whose rank is followed; null is the model's own first choice
  */
 
+/**
+ * What a link that says nothing of prompt, layer, head, token and key opens; a model may have an opening of its own.
+ * @typedef {Pick<View, "prompt" | "layer" | "head" | "token" | "key">} Opening
+ */
+
 export const EXAMPLE = "When Mary and John went to the store, John gave a drink to";
+/** @type {Readonly<Opening>} */
+export const OPENING = Object.freeze({ prompt: EXAMPLE, layer: null, head: null, token: null, key: null });
+const OPENING_FIELDS = /** @type {(keyof Opening)[]} */ (Object.keys(OPENING));
 /** Characters (UTF-16 units) of the longest prompt that a link holds; browsers cut addresses at about 2 MB. */
 export const LONGEST_PROMPT = 200_000;
 
 /** @type {Readonly<View>} */
 export const DEFAULT_VIEW = Object.freeze({
   model: null,
-  prompt: EXAMPLE,
-  layer: null,
-  head: null,
-  token: null,
-  key: null,
+  ...OPENING,
   scale: "unit",
   noFirst: false,
   lock: true,
@@ -80,15 +84,20 @@ const FIELDS = {
 };
 
 /**
+ * Only what differs from the default, and no prompt that readLink would refuse. An opening is left out whole or not at all,
+ * so that a link with a layer and no token means the last token, whatever the model's opening selects.
  * @param {View} view
- * @returns {string} without the #; only what differs from the default, and no prompt that readLink would refuse
+ * @param {{opening?: Opening, whole?: boolean}} [options] whole: names the opening too, for where another one may be set
+ * @returns {string} without the #
  */
-export function writeLink(view, { whole = false } = {}) {
+export function writeLink(view, { opening = OPENING, whole = false } = {}) {
+  const opens = !whole && OPENING_FIELDS.every((field) => view[field] === opening[field]);
   const parts = [];
-  for (const [field, [short]] of Object.entries(FIELDS)) {
-    const value = view[/** @type {keyof View} */ (field)];
-    const isDefault = value === DEFAULT_VIEW[/** @type {keyof View} */ (field)];
-    if (value === null || (isDefault && !(whole && field === "prompt"))) continue;
+  for (const [name, [short]] of Object.entries(FIELDS)) {
+    const field = /** @type {keyof View} */ (name);
+    const value = view[field];
+    const ofOpening = OPENING_FIELDS.some((other) => other === field);
+    if (value === null || (ofOpening ? opens : value === DEFAULT_VIEW[field])) continue;
     if (field === "prompt" && view.prompt.length > LONGEST_PROMPT) continue;
     const text = typeof value === "boolean" ? String(Number(value)) : String(value);
     parts.push(`${short}=${encodeURIComponent(text.toWellFormed())}`);
@@ -98,21 +107,24 @@ export function writeLink(view, { whole = false } = {}) {
 
 /**
  * @param {string} hash with or without the #
+ * @param {Opening} [opening] of the link's model; its prompt stands in where the link has none
  * @returns {{view: View, unread: string[]}} unread: names of the fields that could not be used
  */
-export function readLink(hash) {
-  const view = { ...DEFAULT_VIEW };
+export function readLink(hash, opening = OPENING) {
+  const view = { ...DEFAULT_VIEW, prompt: opening.prompt };
   const unread = [];
   const names = new Map(Object.entries(FIELDS).map(([field, [short, read]]) => [short, { field, read }]));
+  let opens = true;
   for (const part of hash.replace(/^#/, "").split("&").slice(0, 40)) {
     if (part === "") continue;
     const [short, ...rest] = part.split("=");
     const known = names.get(short);
+    opens &&= !OPENING_FIELDS.some((field) => field === known?.field);
     const value = known && decode(rest.join("="), /** @type {(text: string) => unknown} */ (known.read));
     if (value === undefined) unread.push(known ? known.field : "an unknown field");
     else Object.assign(view, { [/** @type {{field: string}} */ (known).field]: value });
   }
-  return { view, unread };
+  return { view: opens ? { ...view, ...opening } : view, unread };
 }
 
 /**

@@ -1,5 +1,6 @@
 """One Chromium and one server per model for the whole folder; a fresh context per test."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,6 +36,15 @@ def small_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="package")
 def small_server(small_model: Path) -> Iterator[Server]:
     with running_server(small_model) as server:
+        yield server
+
+
+@pytest.fixture(scope="package")
+def tiny_server(small_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The embedded model as the default; one other model, `small`, lies in the cache."""
+    cache = tmp_path_factory.mktemp("cache")
+    shutil.copytree(small_model, cache / "models" / "small")
+    with running_server("tiny", PLAYGROUND_CACHE=str(cache)) as server:
         yield server
 
 

@@ -50,6 +50,17 @@ function worstContrast() {
   return Math.min(...contrasts);
 }
 
+/** Links of a model that has an opening of its own: what is written, and whether it is read back as the same view. */
+function openings() {
+  const opening = { prompt: "a b", layer: 2, head: 0, token: 1, key: 0 };
+  const views = [{}, { token: null }, { layer: 1 }, { layer: null, head: null, token: null, key: null }, { prompt: "c" }, { scale: "row" }];
+  return views.map((change) => {
+    const view = { ...DEFAULT_VIEW, ...opening, ...change };
+    const link = writeLink(view, { opening });
+    return [link, JSON.stringify(readLink(link, opening).view) === JSON.stringify(view), writeLink(view, { opening, whole: true })];
+  });
+}
+
 function links() {
   const view = {
     ...DEFAULT_VIEW,
@@ -77,6 +88,7 @@ function links() {
     hostile: bad.unread,
     hostileView: same(bad.view, DEFAULT_VIEW),
     lineEnds: readLink("#p=a%0D%0Ab%0Dc%0A").view.prompt,
+    openings: openings(),
     longest: [0, 1].map((more) => {
       const { view, unread } = readLink(writeLink({ ...DEFAULT_VIEW, layer: 1, prompt: "x".repeat(LONGEST_PROMPT + more) }));
       return [view.layer, view.prompt.length === LONGEST_PROMPT, unread.length];

@@ -51,6 +51,14 @@ def test_links_survive_a_round_trip_and_hostile_text(found: dict):
         "hostile": ["layer", "zoom", "view", "prompt", "an unknown field", "scale"],
         "hostileView": True,
         "lineEnds": "a\nb\nc\n",
+        "openings": [
+            ["", True, "l=2&h=0&t=1&k=0&p=a%20b"],
+            ["l=2&h=0&k=0&p=a%20b", True, "l=2&h=0&k=0&p=a%20b"],
+            ["l=1&h=0&t=1&k=0&p=a%20b", True, "l=1&h=0&t=1&k=0&p=a%20b"],
+            ["p=a%20b", True, "p=a%20b"],
+            ["l=2&h=0&t=1&k=0&p=c", True, "l=2&h=0&t=1&k=0&p=c"],
+            ["s=row", True, "l=2&h=0&t=1&k=0&s=row&p=a%20b"],
+        ],
         "longest": [[1, True, 0], [1, False, 0]],
     }
 

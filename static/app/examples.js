@@ -1,0 +1,55 @@
+// The example prompts as buttons under the prompt box, and the line that says what the chosen one shows.
+import { IdTokens } from "../lib/id_tokens.js";
+import { h, toggle } from "./dom.js";
+import { examplesOf } from "./openings.js";
+import { setPrompt } from "./session.js";
+import { store } from "./state.js";
+
+/** Shows an example: its prompt, its head, its query row. @param {import("./openings.js").Example} example */
+function openExample({ prompt, layer, head, token, key }) {
+  store.set({ layer, head, token, key, depth: null, target: null, zoom: null });
+  setPrompt(prompt, { now: true });
+}
+
+/**
+ * Takes a prompt that a person writes: what an example had selected in its own text is let go.
+ * @param {string} text
+ * @param {{now?: boolean}} [options]
+ */
+export function writePrompt(text, options) {
+  const { entry, prompt } = store.state;
+  if (examplesOf(entry).some((example) => example.prompt === prompt)) store.set({ token: null, key: null });
+  setPrompt(text, options);
+}
+
+const OWN = "Each example names a head to look at, and why.";
+
+/** @returns {{buttons: HTMLElement, says: HTMLElement}} both keep themselves up to date */
+export function examples() {
+  const list = h("span", { class: "examples-list" });
+  const buttons = h(
+    "div",
+    { class: "examples", role: "group", "aria-label": "Example prompts" },
+    h("span", { class: "small dim", text: "Examples" }),
+    list,
+  );
+  const says = h("p", { id: "example-says", class: "example-says" });
+  store.on(["entry", "tokens"], ({ entry, tokens }) => {
+    buttons.hidden = tokens instanceof IdTokens || !entry;
+    list.replaceChildren(
+      ...examplesOf(entry).map((example) => {
+        const props = { class: "toggle example", "aria-describedby": example.says ? "example-says" : null };
+        return toggle(example.title, false, () => openExample(example), props);
+      }),
+    );
+  });
+  store.on(["entry", "tokens", "prompt"], ({ entry, tokens, prompt }) => {
+    const known = examplesOf(entry);
+    const chosen = known.findIndex((example) => example.prompt === prompt);
+    Array.from(list.children).forEach((button, i) => button.setAttribute("aria-pressed", String(i === chosen)));
+    says.textContent = known[chosen]?.says ?? OWN;
+    says.classList.toggle("dim", !known[chosen]?.says);
+    says.hidden = tokens instanceof IdTokens || !entry || known[0].says === null;
+  });
+  return { buttons, says };
+}

@@ -1,0 +1,146 @@
+"""The page opens on the embedded model, whose prompts each claim something about a head: the claim holds in the page.
+
+Plan: the bare address shows the default prompt with its head and query; each offered prompt, chosen with the keyboard,
+shows the head it names, whose weight and next token are the claimed ones; the address restores it; a prompt typed over
+it lets its selection go; another model brings its own opening; earlier links that name a model still work.
+"""
+
+import json
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.page.harness import Server, Watched, until, wait_picture
+from tests.tolerances import OFFERED_WEIGHT
+from weights.places import OWN_MODELS
+
+pytestmark = pytest.mark.chromium
+
+PROMPTS = json.loads((OWN_MODELS / "tiny" / "prompts.json").read_text("utf-8"))["prompts"]
+GENERIC = "When Mary and John went to the store, John gave a drink to"
+CHOSEN = ".chip[aria-selected=true]"
+VIEW = """((find) => ({
+  prompt: find('#prompt-text').value, head: find('#head').dataset.head, title: find('#row-title').textContent,
+  token: find('.chip[aria-selected=true]').dataset.token, readout: find('#cell-readout').textContent,
+  says: find('#example-says').textContent, next: find('#next-bars .bar-name').textContent,
+}))((selector) => document.querySelector(selector))"""
+
+
+def shows(page: Page, prompt: dict) -> None:
+    """Wait until the page shows what the prompt names: head, query row, and the line that says why."""
+    head = f"L{prompt['layer']} H{prompt['head']}"
+    until(
+        page,
+        f"document.querySelector('#prompt-text').value === {json.dumps(prompt['text'])}"
+        f" && document.querySelector('#head').dataset.head === '{head}'"
+        f" && document.querySelector('#row-title').textContent.startsWith('Query {prompt['query']} ')",
+    )
+    wait_picture(page)
+    assert page.locator("#example-says").is_visible()
+    assert page.locator("#example-says").text_content() == prompt["says"]
+    assert page.locator(".example[aria-pressed=true]").text_content() == prompt["title"]
+
+
+def claimed_weight(page: Page, prompt: dict) -> float:
+    """What the head puts on the claimed keys, from the page's own pattern."""
+    return page.evaluate(
+        """async ({text, layer, head, query, keys}) => {
+          const trace = await playground.trace(text);
+          const pattern = await trace.pattern(layer, head);
+          return keys.reduce((sum, key) => sum + pattern[query * trace.shape.T + key], 0);
+        }""",
+        prompt,
+    )
+
+
+def test_bare_address_opens_on_the_default_prompt_and_its_head(watched: Watched, tiny_server: Server):
+    page = watched.open(tiny_server.url)
+    shows(page, PROMPTS[0])
+    assert page.locator("#prompt-text").input_value() == "the cat sat on the mat because it was tired."
+    assert page.locator("#cell-readout").text_content().startswith("query 7 ·it, key 1 ·cat: weight 0.99")
+    page.locator("#head-1-1").click()
+    until(page, "location.hash.includes('l=1')")
+    page.locator("#head-2-0").click()
+    until(page, "location.hash === ''")  # back at the opening, the address says nothing again
+    watched.assert_clean(tiny_server.url)
+
+
+def test_each_offered_prompt_keeps_its_claim(watched: Watched, tiny_server: Server):
+    page = watched.open(tiny_server.url)
+    group = page.get_by_role("group", name="Example prompts")
+    assert group.get_by_role("button").all_text_contents() == [prompt["title"] for prompt in PROMPTS] + ["Clear"]
+    for prompt in reversed(PROMPTS):
+        group.get_by_role("button", name=prompt["title"]).focus()
+        page.keyboard.press("Enter")
+        shows(page, prompt)
+        assert abs(claimed_weight(page, prompt) - prompt["weight"]) < OFFERED_WEIGHT, prompt["id"]
+        bars = page.locator("#row-bars .bar").all()[: len(prompt["keys"])]
+        keys = sorted(int(bar.locator(".bar-name").get_attribute("title").removeprefix("key ")) for bar in bars)
+        assert keys == prompt["keys"]
+        assert page.locator("#next-bars .bar-name").first.text_content() == prompt["next"].replace(" ", "·")
+    watched.assert_clean(tiny_server.url)
+
+
+@pytest.mark.parametrize("prompt", [PROMPTS[1], PROMPTS[3]], ids=lambda prompt: prompt["id"])
+def test_link_of_an_offered_prompt_restores_it(watched: Watched, tiny_server: Server, prompt: dict):
+    page = watched.open(tiny_server.url)
+    page.get_by_role("button", name=prompt["title"]).click()
+    shows(page, prompt)
+    until(page, f"location.hash.includes('t={prompt['query']}')")
+    before = page.evaluate(VIEW)
+    second = watched.context.new_page()
+    second.goto(page.url)
+    shows(second, prompt)
+    until(second, f"JSON.stringify({VIEW}) === {json.dumps(page.evaluate(f'JSON.stringify({VIEW})'))}")
+    assert second.evaluate(VIEW) == before
+
+
+def test_prompt_typed_over_an_example_lets_its_selection_go(watched: Watched, tiny_server: Server):
+    page = watched.open(tiny_server.url)
+    page.locator("#prompt-text").fill("Once upon a time there was a little dog")
+    until(page, "document.querySelector('#chips').dataset.count === '9'")
+    wait_picture(page)
+    assert page.locator(CHOSEN).get_attribute("data-token") == "8"
+    assert "names a head" in page.locator("#example-says").text_content()
+    assert page.locator(".example[aria-pressed=true]").count() == 0
+
+
+def test_another_model_brings_its_own_opening(watched: Watched, tiny_server: Server):
+    page = watched.open(tiny_server.url)
+    choose(page, "small")
+    assert page.locator("#prompt-text").input_value() == GENERIC
+    assert page.locator("#head").get_attribute("data-head") == "L2 H0" and page.locator("#example-says").is_hidden()
+    assert page.locator(CHOSEN).get_attribute("data-token") == str(page.locator(".chip").count() - 1)
+    until(page, "location.hash === '#m=small'")
+    choose(page, "Tiny")
+    shows(page, PROMPTS[0])
+    page.locator("#prompt-text").fill("my own words")
+    until(page, "document.querySelector('#chips').dataset.count < 8")
+    wait_picture(page)
+    choose(page, "small")
+    assert page.locator("#prompt-text").input_value() == "my own words"
+    watched.assert_clean(tiny_server.url)
+
+
+def choose(page: Page, name: str) -> None:
+    """Choose a model in the menu."""
+    page.locator("#model-button").click()
+    page.get_by_role("button", name=f"Use: {name}").click()
+    until(page, f"document.querySelector('#model-button').textContent.startsWith('{name}')")
+    wait_picture(page)
+
+
+OLD_LINKS = [
+    ("#m=small&l=3&h=1&p=the%20cat", "the cat", "L3 H1"),
+    ("#m=small&l=3&h=1", GENERIC, "L3 H1"),  # the prompt was left out where it was the example
+    ("#m=tiny&l=1&h=7&t=2&p=a%20b%20c", "a b c", "L1 H7"),
+    ("#l=1&h=7", PROMPTS[0]["text"], "L1 H7"),
+]
+
+
+@pytest.mark.parametrize(("link", "prompt", "head"), OLD_LINKS)
+def test_earlier_links_still_work(watched: Watched, tiny_server: Server, link: str, prompt: str, head: str):
+    page = watched.open(tiny_server.url + link)
+    assert page.locator("#prompt-text").input_value() == prompt
+    assert page.locator("#head").get_attribute("data-head") == head
+    watched.assert_clean(tiny_server.url)
