@@ -87,7 +87,7 @@ class ModelIndex:
 
     @property
     def opening(self) -> dict | None:
-        """What the default model opens on, for a page that is drawn before it has the list; None: it has no own prompt."""
+        """What the default model opens on, for a page drawn before it has the list; None: no prompt of its own."""
         try:
             prompts = self.find(self.default).report.prompts
         except (UnknownModel, ModelRefused):
