@@ -1,14 +1,16 @@
 // The attention pattern for one window of rows and columns, rebuilt from q, k and the row log-sum-exp.
 //   pattern[n,t,s] = exp(scale * q[t,n,:] . k[s,n/G,:] - lse[n,t]) where query t may see key s, 0 elsewhere
 // Query t stands at position P = offset + t. It sees key s when s <= P and (window == 0 or P - s < window or s < sinks).
-// Two entry points share the 4 x 4 block of cells:
-//   cells:  out [heads,rows,cols], one number per cell. Grid: one invocation per block (x columns, y rows, z heads).
+// An invocation keeps four query rows and streams keys past them: no maximum, no sum, no barrier.
+//   cells:  out [heads,rows,cols], one number per cell. Grid: x span columns, y 64 rows, z heads.
 //   pixels: out [heads,out_rows,out_cols], pixel (i,j) is the largest or the mean of cells
 //           row0 + floor(i*rows/out_rows) .. row0 + floor((i+1)*rows/out_rows) - 1 (at least one), columns alike.
-//           Grid: one invocation per pixel (x columns, y rows, z heads). A pixel of many cells takes several dispatches:
-//           each reduces its rows slice0 .. slice1-1 and continues from out when slice0 > 0.
+//           Grid: x span pixel columns, y 16 pixel rows (one an invocation), z heads.
+// A dispatch does rows slice0 .. slice1-1 of the window (cells) or of every pixel (pixels, added to what stands in out).
+// out begins as zeros, so that nothing is computed or written above the diagonal.
 // In:  q [T,N,H], k [S,K,H] f32, lse [N,T] f32 (natural log).   Out: out f32, heads head0 .. on.
-// Loops per invocation: cells ceil(H/16) + 20; pixels ceil((slice1-slice0)/4) * (1 + ceil(cols of a pixel/4) * (5 + ceil(H/16))).
+// Loops per invocation: cells span * tail; pixels ceil((slice1-slice0)/4) * span * (1 + cols of a pixel * tail).
+//   tail = 1 up to H = 128, 1 + ceil((H-128)/16) beyond.
 
 override H: u32 = 64;
 override MEAN: bool = false;  // pixels: false = largest cell, true = mean of the cells
@@ -16,7 +18,7 @@ const LOG2_E = 1.4426950408889634;
 
 struct Params {
   T: u32, S: u32, N: u32, K: u32, head0: u32, row0: u32, rows: u32, col0: u32, cols: u32, out_rows: u32, out_cols: u32,
-  slice0: u32, slice1: u32, offset: u32, window: u32, sinks: u32, scale: f32,
+  slice0: u32, slice1: u32, span: u32, offset: u32, window: u32, sinks: u32, scale: f32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> q: array<vec4f>;
@@ -24,85 +26,105 @@ struct Params {
 @group(0) @binding(3) var<storage, read> lse: array<f32>;
 @group(0) @binding(4) var<storage, read_write> out: array<f32>;
 
-// Four rows and four dimensions as one matrix. Past the end of a head there are zeros, for head dimensions that the
-// steps below do not divide; for the others the pipeline is made without the test.
-fn q4(at: vec4u, h: u32) -> mat4x4f {
-  if (H % 16 != 0 && h >= H / 4) { return mat4x4f(); }
-  return transpose(mat4x4f(q[at.x + h], q[at.y + h], q[at.z + h], q[at.w + h]));
+// Sixteen dimensions of four query rows (a to d); past the end of a head there are zeros.
+struct Part { a: mat4x4f, b: mat4x4f, c: mat4x4f, d: mat4x4f }
+struct Rows { q0: Part, q1: Part, q2: Part, q3: Part, q4: Part, q5: Part, q6: Part, q7: Part, lse: vec4f, position: vec4u,
+              at: vec4u }
+
+fn q4(at: u32, h: u32) -> vec4f { if (H % 16 != 0 && h >= H / 4) { return vec4f(); } return q[at + h] * (p.scale * LOG2_E); }
+fn k4(at: u32, h: u32) -> vec4f { if (H % 16 != 0 && h >= H / 4) { return vec4f(); } return k[at + h]; }
+fn q16(at: u32, h: u32) -> mat4x4f { return mat4x4f(q4(at, h), q4(at, h + 1), q4(at, h + 2), q4(at, h + 3)); }
+fn k16(at: u32, h: u32) -> mat4x4f { return mat4x4f(k4(at, h), k4(at, h + 1), k4(at, h + 2), k4(at, h + 3)); }
+fn part(at: vec4u, h: u32) -> Part { return Part(q16(at.x, h), q16(at.y, h), q16(at.z, h), q16(at.w, h)); }
+
+fn dot16(a: mat4x4f, b: mat4x4f, sum: f32) -> f32 {
+  return fma(a[3].w, b[3].w, fma(a[3].z, b[3].z, fma(a[3].y, b[3].y, fma(a[3].x, b[3].x,
+         fma(a[2].w, b[2].w, fma(a[2].z, b[2].z, fma(a[2].y, b[2].y, fma(a[2].x, b[2].x,
+         fma(a[1].w, b[1].w, fma(a[1].z, b[1].z, fma(a[1].y, b[1].y, fma(a[1].x, b[1].x,
+         fma(a[0].w, b[0].w, fma(a[0].z, b[0].z, fma(a[0].y, b[0].y, fma(a[0].x, b[0].x, sum))))))))))))))));
 }
-fn k4(at: vec4u, h: u32) -> mat4x4f {
-  if (H % 16 != 0 && h >= H / 4) { return mat4x4f(); }
-  return mat4x4f(k[at.x + h], k[at.y + h], k[at.z + h], k[at.w + h]);
-}
-fn sees(position: vec4u, s: u32) -> vec4<bool> {
-  let near = p.window == 0 || s < p.sinks;
-  return (position >= vec4u(s)) & (vec4<bool>(near) | (position < vec4u(s + p.window)));
-}
-fn probability(score: vec4f, row_lse: vec4f, position: vec4u, s: u32) -> vec4f {
-  // A row that sees nothing has lse = -1e30: the exponent of a masked cell is never used.
-  let see = sees(position, s);
-  return select(vec4f(), exp2(select(vec4f(), (score * p.scale - row_lse) * LOG2_E, see)), see);
+fn add(sum: vec4f, rows: Part, key: mat4x4f) -> vec4f {
+  return vec4f(dot16(rows.a, key, sum.x), dot16(rows.b, key, sum.y), dot16(rows.c, key, sum.z), dot16(rows.d, key, sum.w));
 }
 
-// Probabilities of rows t0 .. t0+3 (lanes) and keys s0 .. s0+3 (columns); the caller leaves out what lies past its window.
-fn block(n: u32, t0: u32, s0: u32) -> mat4x4f {
-  let t = min(vec4u(t0, t0 + 1, t0 + 2, t0 + 3), vec4u(p.T - 1));
-  let s = min(vec4u(s0, s0 + 1, s0 + 2, s0 + 3), vec4u(p.S - 1));
-  if (s0 > p.offset + t.w) { return mat4x4f(); }  // above the diagonal
-  let row = (t * p.N + n) * (H / 4);
-  let key = (s * p.K + n / (p.N / p.K)) * (H / 4);
-  var score = mat4x4f();
-  for (var h = 0u; h < H / 4; h += 4) {
-    score += q4(row, h) * k4(key, h); score += q4(row, h + 1) * k4(key, h + 1);
-    score += q4(row, h + 2) * k4(key, h + 2); score += q4(row, h + 3) * k4(key, h + 3);
-  }
+fn load(n: u32, t: vec4u) -> Rows {
+  var rows = Rows();
   let at = n * p.T + t;
-  let row_lse = vec4f(lse[at.x], lse[at.y], lse[at.z], lse[at.w]);
-  let position = p.offset + t;
-  return mat4x4f(probability(score[0], row_lse, position, s0), probability(score[1], row_lse, position, s0 + 1),
-                 probability(score[2], row_lse, position, s0 + 2), probability(score[3], row_lse, position, s0 + 3));
+  rows.lse = LOG2_E * vec4f(lse[at.x], lse[at.y], lse[at.z], lse[at.w]);
+  rows.position = p.offset + t;
+  rows.at = (t * p.N + n) * (H / 4);
+  rows.q0 = part(rows.at, 0);
+  if (H > 16) { rows.q1 = part(rows.at, 4); }
+  if (H > 32) { rows.q2 = part(rows.at, 8); }
+  if (H > 48) { rows.q3 = part(rows.at, 12); }
+  if (H > 64) { rows.q4 = part(rows.at, 16); }
+  if (H > 80) { rows.q5 = part(rows.at, 20); }
+  if (H > 96) { rows.q6 = part(rows.at, 24); }
+  if (H > 112) { rows.q7 = part(rows.at, 28); }
+  return rows;
+}
+
+// Probabilities of key s in the four rows. Where a row does not see it, the exponent is not used (lse may be -1e30).
+fn probability(rows: Rows, n: u32, s: u32) -> vec4f {
+  let at = (s * p.K + n / (p.N / p.K)) * (H / 4);
+  var score = add(vec4f(), rows.q0, k16(at, 0));
+  if (H > 16) { score = add(score, rows.q1, k16(at, 4)); }
+  if (H > 32) { score = add(score, rows.q2, k16(at, 8)); }
+  if (H > 48) { score = add(score, rows.q3, k16(at, 12)); }
+  if (H > 64) { score = add(score, rows.q4, k16(at, 16)); }
+  if (H > 80) { score = add(score, rows.q5, k16(at, 20)); }
+  if (H > 96) { score = add(score, rows.q6, k16(at, 24)); }
+  if (H > 112) { score = add(score, rows.q7, k16(at, 28)); }
+  for (var h = 32u; h < H / 4; h += 4) { score = add(score, part(rows.at, h), k16(at, h)); }
+  let near = p.window == 0 || s < p.sinks;
+  let see = (rows.position >= vec4u(s)) & (vec4<bool>(near) | (rows.position < vec4u(s + p.window)));
+  return select(vec4f(), exp2(select(vec4f(), score - rows.lse, see)), see);
 }
 
 @compute @workgroup_size(16, 1, 1)
-fn cells(@builtin(global_invocation_id) id: vec3u) {
-  let row = id.y * 4;
-  let col = id.x * 4;
-  if (row >= p.rows || col >= p.cols) { return; }
-  let values = transpose(block(p.head0 + id.z, p.row0 + row, p.col0 + col));
-  for (var i = 0u; i < min(4, p.rows - row); i++) {
-    let to = (id.z * p.rows + row + i) * p.cols + col;
-    for (var j = 0u; j < min(4, p.cols - col); j++) { out[to + j] = values[i][j]; }
+fn cells(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) local: u32) {
+  let n = p.head0 + group.z;
+  let top = p.slice0 + group.y * 64;
+  let row = top + local * 4 + vec4u(0, 1, 2, 3);
+  let rows = load(n, min(p.row0 + row, vec4u(p.T - 1)));
+  let seen = p.offset + p.row0 + min(top + 64, p.slice1);  // the first key that no row of the workgroup sees
+  let begin = p.col0 + group.x * p.span;
+  let end = min(min(begin + p.span, p.col0 + p.cols), seen);
+  let inside = row < vec4u(p.slice1);
+  let to = (group.z * p.rows + row) * p.cols - p.col0;
+  for (var s = begin; s < end; s++) {
+    let values = probability(rows, n, s);
+    if (inside.x) { out[to.x + s] = values.x; }
+    if (inside.y) { out[to.y + s] = values.y; }
+    if (inside.z) { out[to.z + s] = values.z; }
+    if (inside.w) { out[to.w + s] = values.w; }
   }
 }
 
 @compute @workgroup_size(16, 1, 1)
-fn pixels(@builtin(global_invocation_id) id: vec3u) {
-  if (id.y >= p.out_rows || id.x >= p.out_cols) { return; }
-  let first_row = p.row0 + id.y * p.rows / p.out_rows;
-  let first_col = p.col0 + id.x * p.cols / p.out_cols;
-  let end_row = max(p.row0 + (id.y + 1) * p.rows / p.out_rows, first_row + 1);
-  let end_col = max(p.col0 + (id.x + 1) * p.cols / p.out_cols, first_col + 1);
-  let to = (id.z * p.out_rows + id.y) * p.out_cols + id.x;
-  let area = f32((end_row - first_row) * (end_col - first_col));
-  let slice_end = min(first_row + p.slice1, end_row);
-  var largest = vec4f();
-  var total = vec4f();
-  for (var t = first_row + p.slice0; t < slice_end; t += 4) {
-    let inside = vec4u(t, t + 1, t + 2, t + 3) < vec4u(slice_end);
-    for (var s = first_col; s < end_col; s += 4) {
-      if (s > p.offset + t + 3) { break; }
-      let values = block(p.head0 + id.z, t, s);
-      for (var j = 0u; j < min(4, end_col - s); j++) {
-        let value = select(vec4f(), values[j], inside);
-        largest = max(largest, value);
-        total += value;
+fn pixels(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) local: u32) {
+  let n = p.head0 + group.z;
+  let i = min(group.y * 16 + local, p.out_rows - 1);
+  let first = p.row0 + i * p.rows / p.out_rows;
+  let end = max(p.row0 + (i + 1) * p.rows / p.out_rows, first + 1);
+  for (var r = p.slice0; r < p.slice1; r += 4) {
+    let t = first + r + vec4u(0, 1, 2, 3);
+    let inside = t < vec4u(min(end, first + p.slice1));
+    let rows = load(n, min(t, vec4u(p.T - 1)));
+    for (var j = group.x * p.span; j < min((group.x + 1) * p.span, p.out_cols); j++) {
+      let left = p.col0 + j * p.cols / p.out_cols;
+      let right = max(p.col0 + (j + 1) * p.cols / p.out_cols, left + 1);
+      var largest = vec4f();
+      var total = vec4f();
+      for (var s = left; s < min(right, p.offset + first + r + 4); s++) {
+        let values = select(vec4f(), probability(rows, n, s), inside);
+        largest = max(largest, values);
+        total += values;
       }
+      let to = (group.z * p.out_rows + i) * p.out_cols + j;
+      let mean = (total.x + total.y + total.z + total.w) / f32((end - first) * (right - left));
+      let most = max(max(largest.x, largest.y), max(largest.z, largest.w));
+      if (group.y * 16 + local == i) { out[to] = select(max(out[to], most), out[to] + mean, MEAN); }
     }
   }
-  var result = max(max(largest.x, largest.y), max(largest.z, largest.w));
-  if (MEAN) { result = (total.x + total.y + total.z + total.w) / area; }
-  if (p.slice0 > 0) {
-    if (MEAN) { result += out[to]; } else { result = max(result, out[to]); }
-  }
-  out[to] = result;
 }

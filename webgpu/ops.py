@@ -1,7 +1,7 @@
 """What each kernel is asked to do: pure functions from sizes and buffer names to dispatches.
 
-Nothing here touches a device. Attention is in attention.py, the lens in lens_ops.py. static/gpu/ops.js has the same
-functions, and a test holds both to the same list of dispatches.
+Nothing here touches a device. Attention is in attention.py, windows of its pattern in probs.py, the lens in
+lens_ops.py. static/gpu/ops.js has the same functions, and a test holds both to the same list of dispatches.
 Weight formats: 0 = f32, 1 = f16 pairs, 2 = bf16 pairs; vectors (norm weights, biases) are f32.
 Notation as everywhere: T queries, S keys, D width, N query heads, K key/value heads, H head dimension, V vocabulary.
 """
@@ -17,10 +17,9 @@ from webgpu.dispatch import (
     Dispatch,
     UnsupportedShape,
     ceil_div,
-    check_groups,
     fold,
-    head_dim,
 )
+from webgpu.probs import attention_probs
 
 __all__ = [
     "BF16", "F16", "F32", "MAX_GROUPS", "MAX_HEAD_DIM", "MAX_TURNS", "NONE", "Dispatch", "UnsupportedShape", "add",
@@ -86,86 +85,6 @@ def rope(x, cos, sin, out, *, T, heads, H, out_row0=0, rotate=True) -> Dispatch:
         fold(ceil_div(T * heads * H // 2, 64)),
         {"x": x, "cos_table": cos if rotate else NONE, "sin_table": sin if rotate else NONE, "out": out},
     )
-
-
-def attention_probs(
-    q,
-    k,
-    lse,
-    out,
-    *,
-    T,
-    S,
-    N,
-    K,
-    H,
-    head0,
-    heads,
-    row0,
-    rows,
-    col0,
-    cols,
-    out_rows,
-    out_cols,
-    reduce,
-    offset,
-    window,
-    sinks,
-    scale,
-) -> list[Dispatch]:
-    """Rebuild the pattern of heads head0.. for one window -> out [heads,out_rows,out_cols].
-
-    reduce is "max" or "mean" over the cells of a pixel. A window of pixels that are cells takes the quick kernel;
-    pixels of many cells are reduced over several dispatches.
-    """
-    check_groups(N, K)
-    if reduce not in ("max", "mean"):
-        raise UnsupportedShape(f'reduce is {reduce!r}; allowed are "max" and "mean".')
-    if row0 + rows > T or col0 + cols > S or head0 + heads > N:
-        raise UnsupportedShape(
-            f"window rows {row0}+{rows}, columns {col0}+{cols}, heads {head0}+{heads} leaves the pattern [{N},{T},{S}]."
-        )
-    params = {
-        "T": T,
-        "S": S,
-        "N": N,
-        "K": K,
-        "head0": head0,
-        "row0": row0,
-        "rows": rows,
-        "col0": col0,
-        "cols": cols,
-        "out_rows": out_rows,
-        "out_cols": out_cols,
-        "slice0": 0,
-        "slice1": 0,
-        "offset": offset,
-        "window": window,
-        "sinks": sinks,
-        "scale": scale,
-    }
-    bindings = {"q": q, "k": k, "lse": lse, "out": out}
-    if (rows, cols) == (out_rows, out_cols):
-        grid = (ceil_div(ceil_div(cols, 4), 16), ceil_div(rows, 4), heads)
-        return [Dispatch("attention_cells", {"H": head_dim(H)}, params, grid, bindings)]
-    overrides = {"H": head_dim(H), "MEAN": reduce == "mean"}
-    pixel_rows, pixel_cols = ceil_div(rows, out_rows), ceil_div(cols, out_cols)
-    step = (MAX_TURNS - 1) // (1 + ceil_div(pixel_cols, 4) * (5 + ceil_div(H, 16))) * 4
-    if step == 0:
-        raise UnsupportedShape(
-            f"a pixel of {pixel_cols} columns takes over {MAX_TURNS} loop turns; ask for more pixels."
-        )
-    grid = (ceil_div(out_cols, 16), out_rows, heads)
-    return [
-        Dispatch(
-            "attention_pixels",
-            overrides,
-            {**params, "slice0": row, "slice1": min(row + step, pixel_rows)},
-            grid,
-            bindings,
-        )
-        for row in range(0, pixel_rows, step)
-    ]
 
 
 def swiglu(gate, up, out, *, count) -> Dispatch:

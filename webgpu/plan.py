@@ -23,6 +23,8 @@ CHUNK_TOKENS = 256
 # Work of one submit: well under 100 ms on a slow GPU, about 100 ms on a CPU that stands in for one.
 SUBMIT_FLOPS = 500_000_000
 
+ZERO = "zero"  # what a Copy reads to clear a buffer
+
 CACHE = frozenset({"k", "v"})
 TRACE = frozenset({"q", "k", "v", "lse", "resid"})
 RECORD = TRACE | {
@@ -33,7 +35,10 @@ RECORD = TRACE | {
 
 @dataclass(frozen=True)
 class Copy:
-    """Bytes moved before a step's dispatches: rows of a kept buffer into scratch, at any 4-byte offset."""
+    """Bytes moved before a step's dispatches: rows of a kept buffer into scratch, at any 4-byte offset.
+
+    The source ZERO stands for zeros.
+    """
 
     source: str
     source_start: int
@@ -75,6 +80,10 @@ class Builder:
         if self.steps[-1].dispatches:
             self.steps.append(Step())
         self.steps[-1].copies.append(Copy(source, source_start, target, target_start, count_bytes))
+
+    def clear(self, name: str) -> None:
+        """Fill a whole buffer with zeros before the dispatches that follow."""
+        self.copy(ZERO, 0, name, 0, self.buffers[name])
 
     def emit(self, dispatches: ops.Dispatch | list[ops.Dispatch], flops: int) -> None:
         """Append dispatches that together do about `flops` operations."""

@@ -13,24 +13,66 @@ from webgpu.plan import Builder
 
 TOP = 10  # tokens a lens row keeps
 QUERY_FLOPS = 2_000_000_000
+WALL_FLOPS = 4_000_000_000
+WALL_BYTES = 16 << 20
+
+Choice = Mapping[str, str] | None  # operation -> variant
 
 
 def window(
     config: Config, placed: Mapping[str, Placed], *, layer: int, T: int, head0: int, heads: int, row0: int, rows: int,
-    col0: int, cols: int, out_rows: int, out_cols: int, reduce: str,
+    col0: int, cols: int, out_rows: int, out_cols: int, reduce: str, choice: Choice = None,
 ) -> Builder:  # fmt: skip
     """Heads head0.. of one layer's pattern, reduced to pixels: buffer `window` [heads,out_rows,out_cols] f32."""
-    plan, c = Builder(config, placed), config
-    out = plan.buffer("window", heads * out_rows * out_cols)
-    dispatches = ops.attention_probs(
-        q=f"q.{layer}", k=f"k.{layer}", lse=f"lse.{layer}", out=out, T=T, S=T, N=c.N, K=c.K, H=c.H, head0=head0,
-        heads=heads, row0=row0, rows=rows, col0=col0, cols=cols, out_rows=out_rows, out_cols=out_cols, reduce=reduce,
-        offset=0, window=c.windows[layer], sinks=0, scale=c.scale,
+    plan = Builder(config, placed, choice=choice)
+    plan.clear(plan.buffer("window", heads * out_rows * out_cols))
+    pixels(
+        plan, "window", layer=layer, T=T, head0=head0, heads=heads, row0=row0, rows=rows, col0=col0, cols=cols,
+        out_rows=out_rows, out_cols=out_cols, reduce=reduce,
     )  # fmt: skip
-    flops = 2 * heads * max(rows, out_rows) * max(cols, out_cols) * c.H // len(dispatches)
-    for dispatch in dispatches:
-        plan.emit(dispatch, flops)
     return plan
+
+
+def thumbnails(
+    config: Config, placed: Mapping[str, Placed], *, layer0: int, layers: int, T: int, out: int, reduce: str,
+    choice: Choice = None,
+) -> Builder:  # fmt: skip
+    """Whole patterns of every head of some layers as out x out pixels, for one readback.
+
+    Buffer `thumbnails`: thumbnail_words of f32 a layer, the first N * out * out of them [N,out,out].
+    """
+    plan, slot_bytes = Builder(config, placed, choice=choice), 4 * thumbnail_words(config, out)
+    plan.clear(plan.buffer("thumbnails", layers * slot_bytes // 4))
+    for index in range(layers):
+        pixels(
+            plan, f"thumbnails@{index * slot_bytes}+{slot_bytes}", layer=layer0 + index, T=T, head0=0, heads=config.N,
+            row0=0, rows=T, col0=0, cols=T, out_rows=out, out_cols=out, reduce=reduce,
+        )  # fmt: skip
+    return plan
+
+
+def thumbnail_words(config: Config, out: int) -> int:
+    """Words of a layer's thumbnails, up to a multiple of 64: a binding starts at a multiple of 256 bytes."""
+    return -(-config.N * out * out // 64) * 64
+
+
+def layers_per_query(config: Config, T: int, out: int) -> int:
+    """How many layers one thumbnails query should take, so that the first answer comes soon and stays small."""
+    flops, size_bytes = 2 * config.N * max(T, out) ** 2 * config.H, 4 * thumbnail_words(config, out)
+    return max(1, min(config.L, WALL_FLOPS // flops, WALL_BYTES // size_bytes))
+
+
+def pixels(plan: Builder, out: str, *, layer: int, T: int, heads: int, **place: int | str) -> None:
+    """Part of a layer's pattern into a binding that holds zeros; above the diagonal there is nothing to do."""
+    c = plan.config
+    dispatches = ops.attention_probs(
+        q=f"q.{layer}", k=f"k.{layer}", lse=f"lse.{layer}", out=out, T=T, S=T, N=c.N, K=c.K, H=c.H, heads=heads,
+        **place, offset=0, window=c.windows[layer], sinks=0, scale=c.scale, variant=plan.choice.get("cells"),
+        most_flops=plan.submit_flops,
+    )  # fmt: skip
+    flops = 2 * heads * max(place["rows"], place["out_rows"]) * max(place["cols"], place["out_cols"]) * c.H
+    for dispatch in dispatches:
+        plan.emit(dispatch, flops // len(dispatches))
 
 
 def logits(config: Config, placed: Mapping[str, Placed], *, sources: list[tuple[int, int, int]]) -> Builder:

@@ -32,7 +32,7 @@ from webgpu.layout import (
     place,
     tensor_shapes,
 )
-from webgpu.plan import CACHE, CHUNK_TOKENS, RECORD, TRACE, Builder, Forward, forward, merge_buffers, prefill
+from webgpu.plan import CACHE, CHUNK_TOKENS, RECORD, TRACE, ZERO, Builder, Forward, forward, merge_buffers, prefill
 from webgpu.rope import tables
 from webgpu.trace import Trace
 from weights.checkpoint import open_checkpoint
@@ -220,9 +220,11 @@ class Model:
             if step.copies:
                 encoder = self.kernels.gpu.create_command_encoder()
                 for copy in step.copies:
-                    encoder.copy_buffer_to_buffer(
-                        every[copy.source], copy.source_start, every[copy.target], copy.target_start, copy.bytes
-                    )
+                    target, start, size = every[copy.target], copy.target_start, copy.bytes
+                    if copy.source == ZERO:
+                        encoder.clear_buffer(target, start, size)
+                    else:
+                        encoder.copy_buffer_to_buffer(every[copy.source], copy.source_start, target, start, size)
                 self.kernels.gpu.queue.submit([encoder.finish()])
             self.kernels.run(step.dispatches, every)
             yield step.flops

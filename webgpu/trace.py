@@ -5,6 +5,7 @@ Shapes in the notation of the house; log-probabilities are natural. static/gpu/t
 """
 
 from collections import ChainMap
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,8 +56,7 @@ class Trace:
         self.within("column", col0, cols, T)
         self.within("out_rows", 0, out_rows, 1 << 20)
         self.within("out_cols", 0, out_cols, 1 << 20)
-        if reduce not in ("max", "mean"):
-            raise BadQuery(f'reduce is {reduce!r}: allowed are "max" and "mean".')
+        check_reduce(reduce)
         if (rows, cols) == (out_rows, out_cols):  # every pixel one cell: rows can be had piece by piece
             at_once = max(1, MAX_ANSWER_BYTES // (4 * heads * cols))
             parts = [(row, min(at_once, row0 + rows - row)) for row in range(row0, row0 + rows, at_once)]
@@ -68,9 +68,28 @@ class Trace:
             plan = queries.window(
                 self.model.config, self.model.placed, layer=layer, T=T, head0=head0, heads=heads, row0=start,
                 rows=count, col0=col0, cols=cols, out_rows=pixels, out_cols=out_cols, reduce=reduce,
+                choice=self.model.choice,
             )  # fmt: skip
             answers.append(self.ask(plan, {"window": ("float32", (heads, pixels, out_cols))})["window"])
         return np.concatenate(answers, axis=1)
+
+    def thumbnails(self, out: int, reduce: str = "max") -> Iterator[tuple[int, np.ndarray]]:
+        """Every head's whole pattern as out x out pixels (see `window`), some layers at a time.
+
+        Yields (first layer, float32 [layers,N,out,out]); each is one readback. Raises BadQuery.
+        """
+        model, T, (L, N) = self.model, len(self.ids), (self.shape["L"], self.shape["N"])
+        self.within("out", 0, out, T)
+        check_reduce(reduce)
+        at_once, words = queries.layers_per_query(model.config, T, out), queries.thumbnail_words(model.config, out)
+        for layer0 in range(0, L, at_once):
+            layers = min(at_once, L - layer0)
+            plan = queries.thumbnails(
+                model.config, model.placed, layer0=layer0, layers=layers, T=T, out=out, reduce=reduce,
+                choice=model.choice,
+            )  # fmt: skip
+            slots = self.ask(plan, {"thumbnails": ("float32", (layers, words))})["thumbnails"]
+            yield layer0, slots[:, : N * out * out].reshape(layers, N, out, out)
 
     def logits(self, position: int) -> np.ndarray:
         """The next-token logits at one position, float32 [V]."""
@@ -218,6 +237,12 @@ class Trace:
             return {name: self.model.kernels.read(scratch[name], *kind) for name, kind in wanted.items()}
         finally:
             scratch.destroy()
+
+
+def check_reduce(reduce: str) -> None:
+    """Refuse what is neither the largest nor the mean of a pixel's cells."""
+    if reduce not in ("max", "mean"):
+        raise BadQuery(f'reduce is {reduce!r}: allowed are "max" and "mean".')
 
 
 def count_rows(sources: list[tuple[int, int, int]]) -> int:

@@ -27,6 +27,11 @@ class Variant:
 VARIANTS: dict[str, tuple[Variant, ...]] = {
     # many queries, causal, grouped
     "attention": (Variant("fa2"),),
+    # windows of the pattern; quads share each load of a key among four invocations
+    "cells": (
+        Variant("rows"),
+        Variant("quads", ("subgroups",), {"H": tuple(range(16, 129, 16))}),
+    ),
     # one query against a cache
     "decode": (Variant("split"),),
 }

@@ -8,6 +8,7 @@
 import { orLost } from "./device.js";
 import { padded } from "./layout.js";
 import { NONE } from "./ops.js";
+import { ZERO } from "./plan.js";
 
 /** @typedef {import("./device.js").Device} Device */
 /** @typedef {import("./ops.js").Dispatch} Dispatch */
@@ -131,7 +132,9 @@ export class Kernels {
     const pipelines = await orLost(this.device, Promise.all(dispatches.map((d) => this.pipeline(d.kernel, d.overrides))));
     const encoder = this.gpu.createCommandEncoder();
     for (const { source, source_start, target, target_start, bytes } of copies) {
-      encoder.copyBufferToBuffer(this.find(buffers, source), source_start, this.find(buffers, target), target_start, bytes);
+      const to = this.find(buffers, target);
+      if (source === ZERO) encoder.clearBuffer(to, target_start, bytes);
+      else encoder.copyBufferToBuffer(this.find(buffers, source), source_start, to, target_start, bytes);
     }
     const uniforms = dispatches.length ? this.uniforms(dispatches) : null;
     if (uniforms) {

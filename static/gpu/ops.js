@@ -1,15 +1,16 @@
 /**
  * What each kernel is asked to do: pure functions from sizes and buffer names to dispatches.
  *
- * Attention is in attention.js, the lens in lens_ops.js. Mirrors webgpu/ops.py, where shapes are described; a test holds
+ * Attention is in attention.js, windows of its pattern in probs.js, the lens in lens_ops.js. Mirrors webgpu/ops.py, where shapes are described; a test holds
  * both to the same list of dispatches.
  * Weight formats: 0 = f32, 1 = f16 pairs, 2 = bf16 pairs; vectors are f32.
  * @module
  */
-import { MAX_TURNS, NONE, UnsupportedShape, ceil, checkGroups, fold, headDim } from "./dispatch.js";
+import { NONE, UnsupportedShape, ceil, fold } from "./dispatch.js";
 
 export { MAX_GROUPS, MAX_HEAD_DIM, MAX_TURNS, NONE, UnsupportedShape, fold } from "./dispatch.js";
 export { attention, attentionOperation, attentionScratch, attentionTurns } from "./attention.js";
+export { attentionProbs } from "./probs.js";
 
 /** @typedef {import("./dispatch.js").Dispatch} Dispatch */
 /** @typedef {[buffer: string, v0: number, vCount: number]} Table a piece of the vocabulary */
@@ -73,49 +74,6 @@ export function rope({ x, cos, sin, out, T, heads, H, out_row0 = 0, rotate = tru
     grid: fold(ceil(Math.floor((T * heads * H) / 2), 64)),
     bindings: { x, cos_table: rotate ? cos : NONE, sin_table: rotate ? sin : NONE, out },
   };
-}
-
-/**
- * Rebuild the pattern of heads head0.. for one window -> out [heads,out_rows,out_cols], "max" or "mean" over the cells of
- * a pixel. Pixels that are cells take the quick kernel; pixels of many cells are reduced over several dispatches.
- * @param {{q: string, k: string, lse: string, out: string, T: number, S: number, N: number, K: number, H: number,
- *   head0: number, heads: number, row0: number, rows: number, col0: number, cols: number, out_rows: number,
- *   out_cols: number, reduce: string, offset: number, window: number, sinks: number, scale: number}} given
- * @returns {Dispatch[]}
- */
-export function attentionProbs(given) {
-  const { q, k, lse, out, T, S, N, K, H, head0, heads, row0, rows, col0, cols, out_rows, out_cols, reduce } = given;
-  checkGroups(N, K);
-  if (reduce !== "max" && reduce !== "mean") {
-    throw new UnsupportedShape(`reduce is '${reduce}'; allowed are "max" and "mean".`);
-  }
-  if (row0 + rows > T || col0 + cols > S || head0 + heads > N) {
-    throw new UnsupportedShape(
-      `window rows ${row0}+${rows}, columns ${col0}+${cols}, heads ${head0}+${heads} leaves the pattern [${N},${T},${S}].`,
-    );
-  }
-  const { offset, window, sinks, scale } = given;
-  const place = { T, S, N, K, head0, row0, rows, col0, cols, out_rows, out_cols };
-  const params = { ...place, slice0: 0, slice1: 0, offset, window, sinks, scale };
-  const bindings = { q, k, lse, out };
-  if (rows === out_rows && cols === out_cols) {
-    const overrides = { H: headDim(H) };
-    return [{ kernel: "attention_cells", overrides, params, grid: [ceil(ceil(cols, 4), 16), ceil(rows, 4), heads], bindings }];
-  }
-  const overrides = { H: headDim(H), MEAN: reduce === "mean" };
-  const pixelRows = ceil(rows, out_rows);
-  const turns = 1 + ceil(ceil(cols, out_cols), 4) * (5 + ceil(H, 16));
-  const step = Math.floor((MAX_TURNS - 1) / turns) * 4;
-  if (step === 0) {
-    throw new UnsupportedShape(`a pixel of ${ceil(cols, out_cols)} columns takes over ${MAX_TURNS} loop turns; ask for more pixels.`);
-  }
-  /** @type {Dispatch[]} */
-  const dispatches = [];
-  for (let slice0 = 0; slice0 < pixelRows; slice0 += step) {
-    const slice = { ...params, slice0, slice1: Math.min(slice0 + step, pixelRows) };
-    dispatches.push({ kernel: "attention_pixels", overrides, params: slice, grid: [ceil(out_cols, 16), out_rows, heads], bindings });
-  }
-  return dispatches;
 }
 
 /**

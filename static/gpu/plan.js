@@ -21,6 +21,9 @@ export const CHUNK_TOKENS = 256;
 // Work of one submit: well under 100 ms on a slow GPU, about 100 ms on a CPU that stands in for one.
 export const SUBMIT_FLOPS = 500_000_000;
 
+/** What a Copy reads to clear a buffer. */
+export const ZERO = "zero";
+
 /** What a pass keeps for generating, for a trace, and for a trace with every intermediate. */
 export const CACHE = new Set(["k", "v"]);
 export const TRACE = new Set(["q", "k", "v", "lse", "resid"]);
@@ -56,6 +59,12 @@ export class Builder {
   copy(copy) {
     if (this.step.dispatches.length) this.steps.push({ copies: [], dispatches: [], flops: 0 });
     this.step.copies.push(copy);
+  }
+
+  /** Fill a whole buffer with zeros before the dispatches that follow. @param {string} name */
+  clear(name) {
+    const bytes = /** @type {number} */ (this.buffers.get(name));
+    this.copy({ source: ZERO, source_start: 0, target: name, target_start: 0, bytes });
   }
 
   /**

@@ -11,28 +11,72 @@ import { Builder } from "./plan.js";
 
 /** @typedef {import("./config.js").Config} Config */
 /** @typedef {import("./layout.js").Layout} Layout */
+/** @typedef {import("./variants.js").Choice} Choice */
+/**
+ * @typedef {{layer: number, T: number, head0: number, heads: number, row0: number, rows: number, col0: number, cols: number,
+ *   out_rows: number, out_cols: number, reduce: string}} Place
+ */
 /** @typedef {[layer: number, row0: number, rows: number]} Source rows of the residual stream entering a layer (L: the last) */
 
 export const TOP = 10;
 export const QUERY_FLOPS = 2_000_000_000;
+export const WALL_FLOPS = 4_000_000_000;
+export const WALL_BYTES = 16 * 2 ** 20;
 
 /**
  * Heads head0.. of one layer's pattern, reduced to pixels: buffer `window` [heads,out_rows,out_cols] f32.
- * @param {Config} config @param {Layout} placed
- * @param {{layer: number, T: number, head0: number, heads: number, row0: number, rows: number, col0: number, cols: number,
- *   out_rows: number, out_cols: number, reduce: string}} options
+ * @param {Config} config @param {Layout} placed @param {Place & {choice?: Choice}} options
  */
-export function window(config, placed, options) {
-  const { layer, T, heads, rows, cols, out_rows, out_cols } = options;
-  const { N, K, H, windows, scale } = config;
-  const plan = new Builder(config, placed);
-  const out = plan.buffer("window", heads * out_rows * out_cols);
+export function window(config, placed, { choice = {}, ...place }) {
+  const plan = new Builder(config, placed, undefined, choice);
+  plan.clear(plan.buffer("window", place.heads * place.out_rows * place.out_cols));
+  pixels(plan, "window", place);
+  return plan;
+}
+
+/**
+ * Whole patterns of every head of some layers as out x out pixels, for one readback. Buffer `thumbnails`: thumbnailWords of
+ * f32 a layer, the first N * out * out of them [N,out,out].
+ * @param {Config} config @param {Layout} placed
+ * @param {{layer0: number, layers: number, T: number, out: number, reduce: string, choice?: Choice}} options
+ */
+export function thumbnails(config, placed, { layer0, layers, T, out, reduce, choice = {} }) {
+  const plan = new Builder(config, placed, undefined, choice);
+  const slotBytes = 4 * thumbnailWords(config, out);
+  plan.clear(plan.buffer("thumbnails", (layers * slotBytes) / 4));
+  const whole = { head0: 0, heads: config.N, row0: 0, rows: T, col0: 0, cols: T, out_rows: out, out_cols: out, reduce };
+  for (let index = 0; index < layers; index++) {
+    pixels(plan, `thumbnails@${index * slotBytes}+${slotBytes}`, { layer: layer0 + index, T, ...whole });
+  }
+  return plan;
+}
+
+/** Words of a layer's thumbnails, up to a multiple of 64. @param {Config} config @param {number} out */
+export const thumbnailWords = ({ N }, out) => Math.ceil((N * out * out) / 64) * 64;
+
+/**
+ * How many layers one thumbnails query should take, so that the first answer comes soon and stays small.
+ * @param {Config} config @param {number} T @param {number} out
+ */
+export function layersPerQuery(config, T, out) {
+  const flops = 2 * config.N * Math.max(T, out) ** 2 * config.H;
+  const sizeBytes = 4 * thumbnailWords(config, out);
+  return Math.max(1, Math.min(config.L, Math.floor(WALL_FLOPS / flops), Math.floor(WALL_BYTES / sizeBytes)));
+}
+
+/**
+ * Part of a layer's pattern into a binding that holds zeros; above the diagonal there is nothing to do.
+ * @param {Builder} plan @param {string} out @param {Place} place
+ */
+function pixels(plan, out, { layer, T, ...place }) {
+  const { N, K, H, windows, scale } = plan.config;
+  const { heads, rows, cols, out_rows, out_cols } = place;
   const names = { q: `q.${layer}`, k: `k.${layer}`, lse: `lse.${layer}`, out };
-  const fixed = { S: T, N, K, H, offset: 0, window: windows[layer], sinks: 0, scale };
-  const dispatches = attentionProbs({ ...options, ...names, ...fixed });
+  const fixed = { T, S: T, N, K, H, offset: 0, window: windows[layer], sinks: 0, scale };
+  const how = { variant: plan.choice.cells, most_flops: plan.submitFlops };
+  const dispatches = attentionProbs({ ...place, ...names, ...fixed, ...how });
   const flops = 2 * heads * Math.max(rows, out_rows) * Math.max(cols, out_cols) * H;
   for (const dispatch of dispatches) plan.emit(dispatch, Math.floor(flops / dispatches.length));
-  return plan;
 }
 
 /**

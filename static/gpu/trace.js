@@ -7,7 +7,8 @@
  */
 import { Buffers } from "./buffers.js";
 import { BadQuery, batches, lensOf } from "./lens.js";
-import { countRows, logits, rowsPerQuery, window as windowPlan } from "./queries.js";
+import { countRows, layersPerQuery, logits, rowsPerQuery, thumbnailWords } from "./queries.js";
+import { thumbnails as thumbnailsPlan, window as windowPlan } from "./queries.js";
 
 export { BadQuery };
 
@@ -55,7 +56,7 @@ export class Trace {
     this.within("column", col0, cols, T);
     this.within("outRows", 0, outRows, 2 ** 20);
     this.within("outCols", 0, outCols, 2 ** 20);
-    if (reduce !== "max" && reduce !== "mean") throw new BadQuery(`reduce is "${reduce}": allowed are "max" and "mean".`);
+    checkReduce(reduce);
     const answer = new Float32Array(heads * outRows * outCols);
     const cells = rows === outRows && cols === outCols; // every pixel one cell: rows can be had piece by piece
     const atOnce = cells ? Math.max(1, Math.floor(MAX_ANSWER_BYTES / (4 * heads * cols))) : rows;
@@ -63,7 +64,7 @@ export class Trace {
       const count = Math.min(atOnce, row0 + rows - start);
       const pixels = cells ? count : outRows;
       const place = { layer, T, head0, heads, row0: start, rows: count, col0, cols, out_rows: pixels, out_cols: outCols };
-      const plan = windowPlan(this.model.config, this.model.placed, { ...place, reduce });
+      const plan = windowPlan(this.model.config, this.model.placed, { ...place, reduce, choice: this.model.choice });
       const [bytes] = await this.ask(plan, [["window", heads * pixels * outCols]], {}, signal);
       const part = new Float32Array(bytes);
       for (let head = 0; head < heads; head++) {
@@ -72,6 +73,29 @@ export class Trace {
       }
     }
     return answer;
+  }
+
+  /**
+   * Every head's whole pattern as out x out pixels (see `window`), some layers at a time: each part is one readback,
+   * [layers*N*out*out]. Throws BadQuery, or the signal's reason.
+   * @param {{out: number, reduce?: "max" | "mean"}} asked @param {AbortSignal} [signal]
+   * @returns {AsyncGenerator<{layer0: number, layers: number, data: Float32Array}>}
+   */
+  async *thumbnails({ out, reduce = "max" }, signal) {
+    const { L, N, T } = this.shape;
+    const { config, placed, choice } = this.model;
+    this.within("out", 0, out, T);
+    checkReduce(reduce);
+    const atOnce = layersPerQuery(config, T, out);
+    const [words, used] = [thumbnailWords(config, out), N * out * out];
+    for (let layer0 = 0; layer0 < L; layer0 += atOnce) {
+      const layers = Math.min(atOnce, L - layer0);
+      const plan = thumbnailsPlan(config, placed, { layer0, layers, T, out, reduce, choice });
+      const [bytes] = await this.ask(plan, [["thumbnails", layers * words]], {}, signal);
+      const data = new Float32Array(layers * used);
+      for (let i = 0; i < layers; i++) data.set(new Float32Array(bytes, 4 * i * words, used), i * used);
+      yield { layer0, layers, data };
+    }
   }
 
   /** The next-token logits at one position [V]. @param {number} position @param {AbortSignal} [signal] */
@@ -207,4 +231,9 @@ export class Trace {
       scratch.destroy();
     }
   }
+}
+
+/** Refuse what is neither the largest nor the mean of a pixel's cells. @param {string} reduce */
+function checkReduce(reduce) {
+  if (reduce !== "max" && reduce !== "mean") throw new BadQuery(`reduce is "${reduce}": allowed are "max" and "mean".`);
 }

@@ -11,6 +11,10 @@
 /** @type {Record<string, Variant[]>} */
 export const VARIANTS = {
   attention: [{ name: "fa2", needs: [], serves: {} }],
+  cells: [
+    { name: "rows", needs: [], serves: {} },
+    { name: "quads", needs: ["subgroups"], serves: { H: [16, 32, 48, 64, 80, 96, 112, 128] } },
+  ],
   decode: [{ name: "split", needs: [], serves: {} }],
 };
 

@@ -55,6 +55,7 @@ const ANSWERS = {
   pick: ({ operation, variant, sizes }) => pick(operation, variant, sizes),
   available: ({ operation, features }) => available(operation, new Set(features)),
   rows: ({ raw }) => queries.rowsPerQuery(parseConfig(raw)),
+  layers: ({ raw, T, out }) => queries.layersPerQuery(parseConfig(raw), T, out),
   batches: ({ sources, most }) => batches(sources, most),
   halves: ({ bits }) => bits.map((each) => String(half(each))),
   widen: ({ dtype, bytes }) => [...new Float32Array(widen({ dtype, bytes: Uint8Array.from(bytes) }).buffer)],

@@ -88,6 +88,9 @@ QUERIES = [
     ("window", {**WINDOW, "out_rows": 890, "out_cols": 900, "reduce": "mean"}),
     ("window", {**WINDOW, "out_rows": 1, "out_cols": 1, "reduce": "mean"}),
     ("window", {**WINDOW, "rows": 5, "cols": 7, "out_rows": 20, "out_cols": 21, "reduce": "max"}),
+    ("window", {**WINDOW, "out_rows": 64, "out_cols": 48, "reduce": "max", "choice": {"cells": "quads"}}),
+    ("thumbnails", {"layer0": 0, "layers": 2, "T": 900, "out": 20, "reduce": "max"}),
+    ("thumbnails", {"layer0": 1, "layers": 1, "T": 3000, "out": 33, "reduce": "mean", "choice": {"cells": "quads"}}),
     ("logits", {"sources": [[3, 5, 3]]}),
     ("logits", {"sources": [[3, 899, 1]]}),
     ("lens", {"sources": [[0, 5, 3], [3, 899, 1]]}),
@@ -101,6 +104,8 @@ def test_query_is_planned_alike(name, most_bytes, query, options, mirror):
     theirs = mirror.ask("query", raw=GOOD[name], name=query, options=options, dtype="F16", most_bytes=most_bytes)
     assert plan_json(getattr(queries, query)(parsed, weights, **options)) == theirs
     assert mirror.ask("rows", raw=GOOD[name]) == queries.rows_per_query(parsed)
+    for T, out in ((14, 14), (256, 20), (8192, 40)):
+        assert mirror.ask("layers", raw=GOOD[name], T=T, out=out) == queries.layers_per_query(parsed, T, out)
 
 
 @pytest.mark.parametrize("most", [1, 7, 100])

@@ -89,7 +89,7 @@ def run_attention(driver, c: Attention, arrays: dict[str, np.ndarray]) -> dict[s
     ]
     outputs = {"o": ("f4", (c.T, c.N, c.H)), "lse": ("f4", (c.N, c.T)), "pattern": ("f4", shape)}
     scratch = ops.attention_scratch(T=c.T, S=s["S"], N=c.N, H=c.H)
-    return driver.run(Job(dispatches, arrays, outputs, {"scratch": scratch}))
+    return driver.run(Job(dispatches, arrays, outputs, {"scratch": scratch}, ("pattern",)))
 
 
 def check_attention(driver, c: Attention) -> None:
@@ -108,40 +108,3 @@ def check_attention(driver, c: Attention) -> None:
     off = np.abs(sums[:, seen] - 1).max(initial=0)
     assert off <= PATTERN_ROW_SUM + rounding, f"a row of the pattern sums to 1 within {off:.3g} only"
     assert not sums[:, ~seen].any(), "a row that sees nothing has weights"
-
-
-def check_pixels(driver, c: Attention, rows, cols, out_shape, reduce: str, heads=(0, 1)) -> None:
-    """A window of the pattern, reduced to pixels, agrees with the float64 pattern reduced the same way."""
-    arrays, s = c.arrays(), c.sizes
-    exact, plain = attention_formula(c, arrays, "f8"), attention_formula(c, arrays, "f4")
-    (row0, row1), (col0, col1), (R, C) = rows, cols, out_shape
-    dispatches = ops.attention_probs(
-        "q",
-        "k",
-        "lse",
-        "out",
-        **s,
-        head0=heads[0],
-        heads=heads[1],
-        row0=row0,
-        rows=row1 - row0,
-        col0=col0,
-        cols=col1 - col0,
-        out_rows=R,
-        out_cols=C,
-        reduce=reduce,
-    )
-    inputs = {"q": arrays["q"], "k": arrays["k"], "lse": exact[1].astype("f4")}
-    got = driver.run(Job(dispatches, inputs, {"out": ("f4", (heads[1], R, C))}))["out"]
-
-    def pixels(pattern: np.ndarray) -> np.ndarray:
-        window = pattern[heads[0] : heads[0] + heads[1], row0:row1, col0:col1]
-        edges = [
-            [(i * n // count, max((i + 1) * n // count, i * n // count + 1)) for i in range(count)]
-            for n, count in ((row1 - row0, R), (col1 - col0, C))
-        ]
-        return np.stack(
-            [[getattr(window[:, a:b, x:y], reduce)((1, 2)) for x, y in edges[1]] for a, b in edges[0]], 0
-        ).transpose(2, 0, 1)
-
-    agree(f"pixels ({reduce})", got, pixels(exact[2]), pixels(plain[2]))

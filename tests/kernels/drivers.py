@@ -31,18 +31,21 @@ GUARD_BYTES = 256
 
 @dataclass(frozen=True)
 class Job:
-    """inputs: name -> array; outputs: name -> (dtype, shape); scratch: name -> bytes."""
+    """inputs: name -> array; outputs: name -> (dtype, shape); scratch: name -> bytes; zeroed: outputs to clear."""
 
     dispatches: list[Dispatch]
     inputs: Mapping[str, np.ndarray]
     outputs: Mapping[str, tuple[str, tuple[int, ...]]]
     scratch: Mapping[str, int] = field(default_factory=dict)
+    zeroed: tuple[str, ...] = ()
 
     def buffers(self) -> dict[str, bytes]:
         """Name -> the buffer's first contents."""
         filled = {name: _poisoned(array.tobytes()) for name, array in self.inputs.items()}
         sizes = {name: _bytes(*what) for name, what in self.outputs.items()} | dict(self.scratch)
-        return filled | {name: _poisoned(b"", size) for name, size in sizes.items()}
+        return filled | {
+            name: _poisoned(bytes(size if name in self.zeroed else 0), size) for name, size in sizes.items()
+        }
 
     def answers(self, contents: Mapping[str, bytes]) -> dict[str, np.ndarray]:
         """Check the guards of everything written and cut out the outputs."""

@@ -6,7 +6,8 @@ Together with llvmpipe both compilers and both lane counts (4 and 8) run every k
 import pytest
 
 from tests.kernels import checks
-from tests.kernels.attention_checks import Attention, check_attention, check_pixels
+from tests.kernels.attention_checks import Attention, check_attention
+from tests.kernels.pattern_checks import check_pattern, check_pixels
 from webgpu.ops import BF16, F16, F32
 
 pytestmark = pytest.mark.gpu
@@ -16,7 +17,9 @@ def quick(driver) -> None:
     """Every kernel once."""
     check_attention(driver, Attention(17, 9, 3, H=16))
     check_attention(driver, Attention(1, 14, 2, H=16, offset=97, window=20, sinks=3))
-    check_pixels(driver, Attention(33, 4, 1, H=16), (0, 33), (0, 33), (5, 7), "max")
+    for variant in ("rows", "quads"):
+        check_pattern(driver, Attention(41, 4, 1, H=32), variant=variant)
+        check_pixels(driver, Attention(33, 4, 1, H=16), (0, 33), (0, 33), (5, 7), "max", variant=variant)
     for T, d_in in ((9, 64), (1, 64), (3, 37)):
         checks.check_matmul(driver, T, d_in, 12, F16, bias=True, placed=True)
     checks.check_embedding(driver, 5, 24, 40, F16, 2)
@@ -37,8 +40,14 @@ def reduced(driver) -> None:
     check_attention(driver, Attention(33, 4, 2, H=32, magnitude=1e6))
     check_attention(driver, Attention(9, 4, 2, H=16, offset=30, window=8, S=12))
     check_attention(driver, Attention(257, 9, 3, H=64))
-    for reduce in ("max", "mean"):
-        check_pixels(driver, Attention(97, 4, 2, H=64), (5, 90), (0, 97), (11, 13), reduce, heads=(1, 3))
+    for variant in ("rows", "quads"):
+        for reduce in ("max", "mean"):
+            c = Attention(97, 4, 2, H=64)
+            check_pixels(driver, c, (5, 90), (0, 97), (11, 13), reduce, heads=(1, 3), variant=variant)
+        for H in (16, 48, 64, 80, 96, 112, 128):
+            check_pattern(driver, Attention(65, 4, 2, H=H), variant=variant)
+        check_pattern(driver, Attention(257, 9, 3, H=64), variant=variant)
+        check_pattern(driver, Attention(97, 4, 2, H=16, window=16, sinks=3), variant=variant)
     for fmt in (F32, F16, BF16):
         for T, d_in, d_out in ((1, 576, 33), (65, 576, 72), (8, 64, 8), (5, 61, 11)):
             checks.check_matmul(driver, T, d_in, d_out, fmt)

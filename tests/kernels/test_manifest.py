@@ -59,7 +59,7 @@ def test_manifest_overrides_match_text(name):
     used = {key: value for key, value in values.items() if key in MANIFEST[name]["overrides"]}
     assert used == MANIFEST[name]["overrides"]
     # A file with two entry points may leave one an override that only the other uses: not every compiler accepts it.
-    assert set(values) - set(used) <= ({"MEAN"} if name == "attention_cells" else set())
+    assert set(values) - set(used) <= ({"MEAN"} if name.startswith("attention_cells") else set())
 
 
 @pytest.mark.parametrize("name", MANIFEST)
@@ -88,39 +88,29 @@ def test_ops_attention_turns_equal_the_manifest(S, H):
     assert ops.attention_turns(S, H) == turns(MANIFEST["attention_fa2"], S=S, H=H)
 
 
-@pytest.mark.parametrize("H", [16, 64, 128])
-@pytest.mark.parametrize(("rows", "out"), [(8192, 1), (8192, 24), (8192, 512), (100, 300)])
-def test_ops_pixel_dispatches_stay_below_the_limit(rows, out, H):
-    dispatches = ops.attention_probs(
-        "q",
-        "k",
-        "lse",
-        "out",
-        T=rows,
-        S=rows,
-        N=1,
-        K=1,
-        H=H,
-        head0=0,
-        heads=1,
-        row0=0,
-        rows=rows,
-        col0=0,
-        cols=rows,
-        out_rows=out,
-        out_cols=out,
-        reduce="max",
-        offset=0,
-        window=0,
-        sinks=0,
-        scale=1.0,
-    )
+@pytest.mark.parametrize("variant", ["rows", "quads"])
+@pytest.mark.parametrize("H", [16, 64, 128, 192])
+@pytest.mark.parametrize(("rows", "out"), [(8192, 2), (8192, 24), (8192, 512), (8192, 8192), (100, 300)])
+def test_ops_window_dispatches_stay_below_the_limit(rows, out, H, variant):
+    window = {
+        "head0": 0,
+        "heads": 1,
+        "row0": 0,
+        "rows": rows,
+        "col0": 0,
+        "cols": rows,
+        "out_rows": out,
+        "out_cols": out,
+    }
+    sizes = {"T": rows, "S": rows, "N": 1, "K": 1, "H": H, "offset": 0, "window": 0, "sinks": 0, "scale": 1.0}
+    how = {"variant": variant, "most_flops": 500_000_000}
+    dispatches = ops.attention_probs("q", "k", "lse", "out", **sizes, **window, reduce="max", **how)
     slices = [(d.params["slice0"], d.params["slice1"]) for d in dispatches]
-    assert slices[0][0] == 0 and slices[-1][1] == math.ceil(rows / out)
+    assert slices[0][0] == 0 and slices[-1][1] == (rows if rows == out else math.ceil(rows / out))
     assert all(end == start for (_, end), (start, _) in pairwise(slices))
-    for slice0, slice1 in slices:
-        at = {"slice0": slice0, "slice1": slice1, "pixel_cols": math.ceil(rows / out), "H": H}
-        assert turns(MANIFEST["attention_pixels"], **at) < MOST_TURNS
+    for dispatch in dispatches:
+        at = {**dispatch.params, "pixel_cols": math.ceil(rows / out), "H": H}
+        assert turns(MANIFEST[dispatch.kernel], **at) < MOST_TURNS
 
 
 @pytest.mark.parametrize("D", [64, 576, 2048, 4096, 8192])

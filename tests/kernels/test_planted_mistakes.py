@@ -6,8 +6,9 @@ Each mistake replaces a piece of text that occurs exactly once, so that a kernel
 import pytest
 
 from tests.kernels import checks
-from tests.kernels.attention_checks import Attention, check_attention, check_pixels
+from tests.kernels.attention_checks import Attention, check_attention
 from tests.kernels.drivers import ROOT, Wgpu
+from tests.kernels.pattern_checks import check_pattern, check_pixels
 from webgpu.ops import BF16, F16, F32
 
 pytestmark = pytest.mark.gpu
@@ -17,8 +18,15 @@ def attention(T=17, **more):
     return lambda driver: check_attention(driver, Attention(T, 4, 2, H=16, **more))
 
 
-def pixels(reduce):
-    return lambda driver: check_pixels(driver, Attention(33, 4, 2, H=16), (0, 33), (0, 33), (5, 7), reduce)
+def pattern(variant, **more):
+    return lambda driver: check_pattern(driver, Attention(35, 4, 2, H=32, **more), variant=variant)
+
+
+def pixels(reduce, variant="rows"):
+    def check(driver):
+        check_pixels(driver, Attention(50, 4, 2, H=16), (0, 50), (0, 50), (5, 7), reduce, variant=variant, most_flops=1)
+
+    return check
 
 
 def matmul(T, fmt):
@@ -71,19 +79,161 @@ MISTAKES = {
     ),
     "merge not rescaled": ("attention_merge", "sum = sum * keep", "sum = sum", attention(1, offset=200, magnitude=9.0)),
     "merge drops a split": ("attention_merge", "j < p.splits", "j < p.splits - 1", attention(1, offset=70)),
-    "pattern without scale": ("attention_probs", "score * p.scale - row_lse", "score - row_lse", attention()),
-    "pattern rows of another head": ("attention_probs", "let at = n * p.T + t;", "let at = t * p.N + n;", attention()),
-    "pixel drops its last row": (
+    "rows: without scale": (
         "attention_probs",
-        "first_row + p.slice1, end_row)",
-        "first_row + p.slice1, end_row - 1)",
-        pixels("max"),
+        "p.scale * LOG2_E",
+        "LOG2_E",
+        pattern("rows"),
     ),
-    "pixel mean over the wrong area": (
+    "rows: rows of another head": (
         "attention_probs",
-        "(end_col - first_col));",
-        "(end_col - first_col + 1));",
-        pixels("mean"),
+        "let at = n * p.T + t;",
+        "let at = t * p.N + n;",
+        pattern("rows"),
+    ),
+    "rows: masks one key too narrow": (
+        "attention_probs",
+        "(rows.position >= vec4u(s))",
+        "(rows.position > vec4u(s))",
+        pattern("rows"),
+    ),
+    "rows: window one key too wide": (
+        "attention_probs",
+        "rows.position < vec4u(s + p.window)",
+        "rows.position <= vec4u(s + p.window)",
+        pattern("rows", window=5),
+    ),
+    "rows: groups interleaved": (
+        "attention_probs",
+        "n / (p.N / p.K)",
+        "n % p.K",
+        pattern("rows"),
+    ),
+    "rows: ends before the diagonal": (
+        "attention_probs",
+        "min(top + 64, p.slice1);",
+        "min(top + 64, p.slice1) - 1;",
+        pattern("rows"),
+    ),
+    "rows: part left out": (
+        "attention_probs",
+        "if (H > 16) { score = add(score,",
+        "if (H > 32) { score = add(score,",
+        pattern("rows"),
+    ),
+    "rows: writes past its rows": (
+        "attention_probs",
+        "let inside = row < vec4u(p.slice1);",
+        "let inside = row < vec4u(p.slice1 + 1);",
+        pattern("rows"),
+    ),
+    "rows: pixel drops its last row": (
+        "attention_probs",
+        "min(end, first + p.slice1)",
+        "min(end, first + p.slice1) - 1",
+        pixels("max", "rows"),
+    ),
+    "rows: pixel mean over the wrong area": (
+        "attention_probs",
+        "(right - left));",
+        "(right - left + 1));",
+        pixels("mean", "rows"),
+    ),
+    "rows: pixel forgets earlier slices": (
+        "attention_probs",
+        "max(out[to], most)",
+        "most",
+        pixels("max", "rows"),
+    ),
+    "rows: pixel drops keys near the diagonal": (
+        "attention_probs",
+        "p.offset + first + r + 4",
+        "p.offset + first + r",
+        pixels("max", "rows"),
+    ),
+    "quads: without scale": (
+        "attention_probs_quads",
+        "p.scale * LOG2_E",
+        "LOG2_E",
+        pattern("quads"),
+    ),
+    "quads: rows of another head": (
+        "attention_probs_quads",
+        "let at = n * p.T + t;",
+        "let at = t * p.N + n;",
+        pattern("quads"),
+    ),
+    "quads: masks one key too narrow": (
+        "attention_probs_quads",
+        "(rows.position >= vec4u(s))",
+        "(rows.position > vec4u(s))",
+        pattern("quads"),
+    ),
+    "quads: window one key too wide": (
+        "attention_probs_quads",
+        "rows.position < vec4u(s + p.window)",
+        "rows.position <= vec4u(s + p.window)",
+        pattern("quads", window=5),
+    ),
+    "quads: groups interleaved": (
+        "attention_probs_quads",
+        "n / (p.N / p.K)",
+        "n % p.K",
+        pattern("quads"),
+    ),
+    "quads: ends before the diagonal": (
+        "attention_probs_quads",
+        "min(top + 32, p.slice1);",
+        "min(top + 32, p.slice1) - 1;",
+        pattern("quads"),
+    ),
+    "quads: part left out": (
+        "attention_probs_quads",
+        "if (H > 16) { score = add(score,",
+        "if (H > 32) { score = add(score,",
+        pattern("quads"),
+    ),
+    "quads: writes past its rows": (
+        "attention_probs_quads",
+        "let inside = row < vec4u(p.slice1);",
+        "let inside = row < vec4u(p.slice1 + 1);",
+        pattern("quads"),
+    ),
+    "quads: pixel drops its last row": (
+        "attention_probs_quads",
+        "min(end, first + p.slice1)",
+        "min(end, first + p.slice1) - 1",
+        pixels("max", "quads"),
+    ),
+    "quads: pixel mean over the wrong area": (
+        "attention_probs_quads",
+        "(right - left));",
+        "(right - left + 1));",
+        pixels("mean", "quads"),
+    ),
+    "quads: pixel forgets earlier slices": (
+        "attention_probs_quads",
+        "max(out[to], most)",
+        "most",
+        pixels("max", "quads"),
+    ),
+    "quads: pixel drops keys near the diagonal": (
+        "attention_probs_quads",
+        "p.offset + lowest + r + 4",
+        "p.offset + lowest + r",
+        pixels("max", "quads"),
+    ),
+    "quads: keys not swapped": (
+        "attention_probs_quads",
+        "quadSwapY(mine), quadSwapDiagonal(mine)",
+        "quadSwapDiagonal(mine), quadSwapY(mine)",
+        pattern("quads"),
+    ),
+    "quads: queries in the order of lane 0": (
+        "attention_probs_quads",
+        "q[at][lane ^ 1] * f",
+        "q[at][1] * f",
+        pattern("quads"),
     ),
     "rotation sign": ("rope", "a * c - b * s", "a * c + b * s", lambda driver: checks.check_rope(driver, 5, 3, 16)),
     "rotation of neighbours": ("rope", "j + half", "j + 1", lambda driver: checks.check_rope(driver, 5, 3, 16)),
