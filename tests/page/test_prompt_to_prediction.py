@@ -99,6 +99,36 @@ def test_newer_prompt_replaces_older(page: Page):
     assert page.locator("#notice-run").count() == 0
 
 
+HOLD = """async () => {
+  const { store } = await import("/static/app/state.js");
+  const line = document.querySelector("#wall-readout");
+  globalThis.said = [];
+  new MutationObserver(() => said.push(line.textContent)).observe(line, { childList: true, characterData: true });
+  let held = 0;
+  store.on(["trace"], ({ trace }) => {
+    if (!trace || held++ !== 1) return; // 0: the trace that is shown; 1: the next one
+    const end = Promise.withResolvers();
+    const methods = Object.getOwnPropertyNames(Object.getPrototypeOf(trace)).filter((name) => !/constructor|shape|destroy/.test(name));
+    for (const name of methods) trace[name] = () => (globalThis.asked = true, end.promise);
+    const destroy = trace.destroy;
+    trace.destroy = () => (destroy.call(trace), end.reject(new Error("buffer was unmapped")));
+  });
+}"""
+
+
+def test_prompt_replaced_while_the_wall_fills_shows_no_error(page: Page):
+    """A trace goes with its questions unanswered: what it says then is nobody's error."""
+    page.evaluate(HOLD)
+    type_prompt(page, "the cat")
+    until(page, "globalThis.asked")
+    type_prompt(page, "the mat")
+    until(page, "document.querySelector('#wall').dataset.drawn === '4'")
+    wait_picture(page)
+    shown = page.evaluate("[...said, document.querySelector('main').textContent]")
+    assert not [text for text in shown if "unmapped" in text]
+    assert page.locator("#notices .notice").count() == 0
+
+
 def test_empty_prompt_is_a_deliberate_state(page: Page):
     type_prompt(page, "")
     page.wait_for_selector("#head .empty:visible")
