@@ -6,7 +6,8 @@ import { LensData } from "./lens_data.js";
 import { chosenDepth, position, select, store, waiting } from "./state.js";
 
 const LABEL_PX = 32;
-const [NARROWEST, WIDEST] = [48, 88];
+/** Eight letters fit the narrowest column. */
+const [NARROWEST, WIDEST] = [68, 96];
 
 export class LensPanel {
   constructor() {

@@ -23,6 +23,8 @@ const WORDS = {
   zoom: "zoom",
   depth: "lens layer",
   target: "followed token",
+  order: "order of the heads",
+  only: "filter of the heads",
   prompt: "prompt",
 };
 

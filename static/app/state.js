@@ -105,6 +105,7 @@ import { Store } from "./store.js";
  * @property {number} painted grows when the theme's colours change
  * @property {import("./lens_data.js").LensData | null} lens the cells of the logit lens so far
  * @property {number} lensGrown grows when the selected row of the lens gained cells
+ * @property {import("./prompt_scores.js").PromptScores | null} promptScores of every head on the shown prompt, once asked for
  * @property {{position: number, best: {id: number, logprob: number}[]} | null} next likeliest next tokens at the selected position
  */
 
@@ -132,6 +133,7 @@ const INITIAL = {
   painted: 0,
   lens: null,
   lensGrown: 0,
+  promptScores: null,
   next: null,
 };
 

@@ -4,11 +4,15 @@ import { plural } from "../lib/numbers.js";
 import { maskPixels, toShade } from "../lib/pattern.js";
 import { wholeRegion } from "../lib/zoom.js";
 import { byId, h, panelTop, sizeCanvas } from "./dom.js";
+import { knownHeads } from "./known_heads.js";
 import { paintMatrix, themeColours } from "./paint.js";
 import { chosenHead, store, whenIdle } from "./state.js";
-import { cellOfKey, gridRows, headNames, measure, placeOf } from "./wall_grid.js";
+import { gridRows, headNames, headWords, placeOf } from "./wall_grid.js";
+import { byLayer, inOrder, placeOfKey } from "./wall_layout.js";
+import { captionOf, orderTools, orderWords, orderedHeads, scoreWords } from "./wall_order.js";
 
-/** @typedef {import("./wall_grid.js").Heads} Heads */
+/** @typedef {import("./wall_layout.js").Heads} Heads */
+/** @typedef {import("./wall_layout.js").Place} Place */
 
 export class Wall {
   constructor() {
@@ -24,12 +28,13 @@ export class Wall {
     });
     this.box = h("div", { class: "wall-box picture" }, this.canvas, this.names, this.grid);
     this.readout = h("p", { class: "small dim wall-readout", id: "wall-readout" });
+    this.order = h("p", { class: "small dim", id: "wall-order-note", role: "status" });
     panelTop(byId("wall-title"), this.about);
-    this.panel.append(h("div", { class: "wall-scroll" }, this.box), this.readout);
+    this.panel.append(orderTools(), this.order, h("div", { class: "wall-scroll" }, this.box), this.readout, knownHeads());
     /** @type {Map<number, {data: Float32Array, out: number}>} thumbnails of each layer, N * out * out weights */
     this.layers = new Map();
-    /** @type {import("./wall_grid.js").Sizes | null} */
-    this.sizes = null;
+    /** @type {import("./wall_layout.js").Layout | null} */
+    this.layout = null;
     this.built = "";
     this.#listen();
   }
@@ -39,26 +44,36 @@ export class Wall {
     return store.state.trace?.shape ?? store.state.entry?.shape ?? null;
   }
 
-  /** Lays the cells out, when the model or the room changed. */
+  /** Lays the cells out, when the model, the order or the room changed. */
   build() {
     const { heads } = this;
+    if (!heads) return;
     const width = matchMedia("(min-width: 720px)").matches ? 300 : this.panel.clientWidth - 18;
-    const key = JSON.stringify([heads?.L, heads?.N, heads?.K, width, window.devicePixelRatio]);
-    if (!heads || key === this.built) return;
+    const listed = orderedHeads(store.state, heads);
+    this.order.textContent = orderWords(store.state, listed, heads);
+    const captions = listed?.map((place) => [place.layer, place.head, captionOf(store.state, place)]);
+    const { L, N, K } = heads;
+    const key = JSON.stringify([store.state.entry?.hash, L, N, K, width, window.devicePixelRatio, captions]);
+    if (key === this.built) return;
     this.built = key;
-    this.sizes = measure(heads, width);
-    this.about.textContent = `${plural(heads.L, "layer")} × ${plural(heads.N, "head")}, ${plural(heads.K, "K/V group")}`;
-    Object.assign(this.box.style, { width: `${this.sizes.width}px`, height: `${this.sizes.height}px` });
-    this.grid.replaceChildren(...gridRows(heads, this.sizes));
-    this.names.replaceChildren(headNames(heads, this.sizes));
+    const layout = listed ? inOrder(listed, width) : byLayer(heads, width);
+    this.layout = layout;
+    this.panel.dataset.layers = String(L);
+    this.about.textContent = `${plural(L, "layer")} × ${plural(N, "head")}, ${plural(K, "K/V group")}`;
+    Object.assign(this.box.style, { width: `${layout.width}px`, height: `${layout.height}px` });
+    this.grid.setAttribute("aria-label", layout.listed ? "Attention heads in order" : "Attention heads, layers down, heads across");
+    const focused = placeOf(document.activeElement);
+    this.grid.replaceChildren(...gridRows(heads, layout, (place) => captionOf(store.state, place)));
+    this.names.replaceChildren(headNames(heads, layout));
     this.draw();
     this.mark();
+    if (focused) document.getElementById(`head-${focused.layer}-${focused.head}`)?.focus();
   }
 
   draw() {
-    const { heads, sizes } = this;
-    if (!heads || !sizes) return;
-    sizeCanvas(this.canvas, sizes.width, sizes.height);
+    const { heads, layout } = this;
+    if (!heads || !layout) return;
+    sizeCanvas(this.canvas, layout.width, layout.height);
     for (let layer = 0; layer < heads.L; layer += 1) this.drawLayer(layer, heads.N);
   }
 
@@ -67,8 +82,10 @@ export class Wall {
     const context = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext("2d"));
     const { mask } = themeColours(this.canvas);
     const found = this.layers.get(layer);
-    for (let n = 0; this.sizes && n < N; n += 1) {
-      const target = { x: this.sizes.x(n), y: this.sizes.y(layer), width: this.sizes.size, height: this.sizes.size };
+    for (let n = 0; this.layout && n < N; n += 1) {
+      const spot = this.layout.at(layer, n);
+      if (!spot) continue;
+      const target = { ...spot, width: this.layout.size, height: this.layout.size };
       const out = found?.out ?? 1;
       const cells = found ? found.data.subarray(n * out * out, (n + 1) * out * out) : new Float32Array([NaN]);
       paintMatrix(context, toShade(cells, out, store.state.scale), out, out, target, mask);
@@ -83,7 +100,7 @@ export class Wall {
       return this.draw();
     }
     const { L, N, T } = trace.shape;
-    const out = Math.min(T, Math.round((this.sizes?.size ?? 20) * Math.max(1, window.devicePixelRatio)));
+    const out = Math.min(T, Math.round((this.layout?.size ?? 20) * Math.max(1, window.devicePixelRatio)));
     const region = wholeRegion(T);
     this.panel.dataset.drawn = "0";
     for (let layer = 0; layer < L; layer += 1) {
@@ -103,36 +120,39 @@ export class Wall {
   mark() {
     const { layer, head } = chosenHead(store.state);
     const inside = this.grid.contains(document.activeElement);
-    for (const cell of this.grid.querySelectorAll("[role='gridcell']")) {
-      const on = cell.id === `head-${layer}-${head}`;
-      cell.setAttribute("aria-selected", String(on));
-      if (!inside) cell.setAttribute("tabindex", on ? "0" : "-1");
+    const cells = Array.from(this.grid.querySelectorAll("[role='gridcell']"));
+    const stop = cells.find((cell) => cell.id === `head-${layer}-${head}`) ?? cells[0]; // the open head may be filtered out
+    for (const cell of cells) {
+      cell.setAttribute("aria-selected", String(cell.id === `head-${layer}-${head}`));
+      if (!inside) cell.setAttribute("tabindex", cell === stop ? "0" : "-1");
     }
-    this.say(layer, head);
+    this.say({ layer, head });
   }
 
-  /** @param {number} layer @param {number} head */
-  say(layer, head) {
-    const { heads } = this;
-    if (heads) this.readout.textContent = `L${layer} H${head}, K/V group ${Math.floor(head / (heads.N / heads.K))}`;
+  /** @param {Place} place */
+  say(place) {
+    if (!this.heads) return;
+    const words = [headWords(this.heads, place), scoreWords(store.state, place)];
+    this.readout.textContent = words.filter(Boolean).join("; ");
   }
 
   /** @param {EventTarget | null} target */
   open(target) {
     const place = placeOf(target);
-    if (place) store.set({ layer: place[0], head: place[1] });
+    if (place) store.set(place);
   }
 
   /** @param {KeyboardEvent} event */
   key(event) {
-    if (!this.heads) return;
+    const from = placeOf(event.target);
+    if (!this.layout || !from || event.ctrlKey || event.metaKey || event.altKey) return;
     const opens = event.key === "Enter" || event.key === " ";
-    const cell = opens ? null : cellOfKey(event, this.heads);
-    if (!opens && !cell) return;
+    const place = opens ? null : placeOfKey(event.key, this.layout, from);
+    if (!opens && !place) return;
     event.preventDefault();
-    if (opens) return this.open(event.target);
+    if (!place) return this.open(event.target);
     /** @type {HTMLElement} */ (event.target).tabIndex = -1;
-    if (!cell) return;
+    const cell = byId(`head-${place.layer}-${place.head}`);
     cell.tabIndex = 0;
     cell.focus();
   }
@@ -144,17 +164,14 @@ export class Wall {
     for (const kind of ["focusin", "pointerover"]) {
       grid.addEventListener(kind, (event) => {
         const place = placeOf(event.target);
-        if (place) this.say(...place);
+        if (place) this.say(place);
       });
     }
-    const back = () => {
-      const { layer, head } = chosenHead(store.state);
-      this.say(layer, head);
-    };
+    const back = () => this.say(chosenHead(store.state));
     grid.addEventListener("focusout", back);
     grid.addEventListener("pointerleave", back);
     new ResizeObserver(() => this.build()).observe(this.panel);
-    store.on(["entry", "trace"], () => this.build());
+    store.on(["entry", "trace", "order", "only", "promptScores"], () => this.build());
     store.on(["trace"], ({ trace }) => {
       this.load().catch((error) => {
         // A trace that a newer prompt replaced while the wall was filling is nobody's error.

@@ -15,6 +15,8 @@
  * @property {"heatmap" | "arcs" | "table"} view
  * @property {[number, number, number, number] | null} zoom row0, rows, col0, cols; null is everything
  * @property {number | null} depth selected lens row, 0..L; null is the last
+ * @property {string | null} order of the wall, "measured.<score>" or "prompt.<score>"; null is by layer
+ * @property {string | null} only heads shown in the wall: "known", or those with at least this score; null is all
  * @property {number | null} target token id whose rank is followed; null is the model's own first choice
  */
 
@@ -41,6 +43,8 @@ export const DEFAULT_VIEW = Object.freeze({
   zoom: null,
   depth: null,
   target: null,
+  order: null,
+  only: null,
 });
 
 /**
@@ -80,6 +84,8 @@ const FIELDS = {
   zoom: ["z", zoom],
   depth: ["d", whole],
   target: ["g", whole],
+  order: ["o", (/** @type {string} */ text) => (/^(measured|prompt)\.[a-z_]{1,30}$/.test(text) ? text : undefined)],
+  only: ["f", oneOf("known", "0.1", "0.3", "0.5", "0.7", "0.9")],
   prompt: ["p", (/** @type {string} */ text) => (text.length <= LONGEST_PROMPT ? boxText(text.toWellFormed()) : undefined)],
 };
 

@@ -148,8 +148,7 @@ def wait_picture(page: Page, timeout_ms: int = SMALL_MS) -> None:
         page,
         """(() => {
           const wall = document.querySelector('#wall');
-          const layers = document.querySelectorAll('#wall [role=row]').length;
-          return layers > 0 && wall.dataset.drawn === String(layers)
+          return wall.dataset.layers && wall.dataset.drawn === wall.dataset.layers
             && document.querySelectorAll('#next-bars li').length > 0 && !document.querySelector('.stale');
         })()""",
         timeout_ms,

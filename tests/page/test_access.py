@@ -77,7 +77,13 @@ def test_bars_are_one_tab_stop_and_arrows_go_through_them(page: Page, bars: str)
     assert page.evaluate(stops) == 1
 
 
-LINKS = {"heatmap": "", "arcs": "&v=arcs", "table": "&v=table", "zoomed": "&z=0,8,0,8&s=row&x=1"}
+LINKS = {
+    "heatmap": "",
+    "arcs": "&v=arcs",
+    "table": "&v=table",
+    "zoomed": "&z=0,8,0,8&s=row&x=1",
+    "ordered": "&o=prompt.first_token",
+}
 OPENERS = {
     "menu": ("#model-button", "#model-panel li"),
     "help": ("#help", "dialog[open]"),
