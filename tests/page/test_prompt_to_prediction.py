@@ -108,7 +108,8 @@ HOLD = """async () => {
   store.on(["trace"], ({ trace }) => {
     if (!trace || held++ !== 1) return; // 0: the trace that is shown; 1: the next one
     const end = Promise.withResolvers();
-    const methods = Object.getOwnPropertyNames(Object.getPrototypeOf(trace)).filter((name) => !/constructor|shape|destroy/.test(name));
+    const names = Object.getOwnPropertyNames(Object.getPrototypeOf(trace));
+    const methods = names.filter((name) => !/constructor|shape|destroy/.test(name));
     for (const name of methods) trace[name] = () => (globalThis.asked = true, end.promise);
     const destroy = trace.destroy;
     trace.destroy = () => (destroy.call(trace), end.reject(new Error("buffer was unmapped")));

@@ -1,7 +1,7 @@
 """The wall names its heads, and is ordered and filtered by score, with the keyboard alone.
 
 Plan: labels and marks are those of heads.json; an order by a measured score lists heads from the largest on, and arrow
-keys follow it; filters leave out what they say; an order by a score on the prompt is the oracle's; the link restores it.
+keys follow it; filters leave out what they say; an order by a score on the prompt is the oracle's; a link restores it.
 """
 
 import json
