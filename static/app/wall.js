@@ -7,7 +7,7 @@ import { byId, h, panelTop, sizeCanvas } from "./dom.js";
 import { knownHeads } from "./known_heads.js";
 import { paintMatrix, themeColours } from "./paint.js";
 import { chosenHead, store, whenIdle } from "./state.js";
-import { gridRows, headNames, headWords, placeOf } from "./wall_grid.js";
+import { gridRows, headWords, placeOf, wallNames } from "./wall_grid.js";
 import { byLayer, inOrder, placeOfKey } from "./wall_layout.js";
 import { captionOf, orderTools, orderWords, orderedHeads, scoreWords } from "./wall_order.js";
 
@@ -63,8 +63,9 @@ export class Wall {
     Object.assign(this.box.style, { width: `${layout.width}px`, height: `${layout.height}px` });
     this.grid.setAttribute("aria-label", layout.listed ? "Attention heads in order" : "Attention heads, layers down, heads across");
     const focused = placeOf(document.activeElement);
-    this.grid.replaceChildren(...gridRows(heads, layout, (place) => captionOf(store.state, place)));
-    this.names.replaceChildren(headNames(heads, layout));
+    const caption = (/** @type {Place} */ place) => captionOf(store.state, place);
+    this.grid.replaceChildren(...gridRows(heads, layout, caption));
+    this.names.replaceChildren(wallNames(heads, layout, caption));
     this.draw();
     this.mark();
     if (focused) document.getElementById(`head-${focused.layer}-${focused.head}`)?.focus();

@@ -25,16 +25,20 @@ export function headWords({ N, K }, { layer, head }) {
 }
 
 /**
- * Head numbers above the wall.
+ * What is written around the thumbnails: head numbers above the layers, or a caption under each listed head.
  * @param {Heads} heads
  * @param {Layout} layout
+ * @param {(place: Place) => string} caption second line under a listed head
  */
-export function headNames({ N }, layout) {
-  const names = h("div", { class: "wall-heads", "aria-hidden": "true" });
-  for (let n = 0; n < N && !layout.listed; n += layout.size >= 16 ? 1 : 4) {
-    const name = h("span", { text: n === 0 ? "H0" : n });
-    name.style.left = `${layout.at(0, n)?.x}px`;
-    name.style.width = `${layout.size}px`;
+export function wallNames({ N }, layout, caption) {
+  const names = h("div", { class: layout.listed ? "wall-captions" : "wall-heads", "aria-hidden": "true" });
+  const every = layout.listed || layout.size >= 16 ? 1 : 4;
+  const named = layout.listed ? layout.rows.flat() : (layout.rows[0] ?? []).filter(({ head }) => head % every === 0 && head < N);
+  for (const place of named) {
+    const { layer, head } = place;
+    const { x, y } = /** @type {{x: number, y: number}} */ (layout.at(layer, head));
+    const name = layout.listed ? h("span", {}, `L${layer} H${head}`, h("br"), caption(place)) : h("span", { text: head === 0 ? "H0" : head });
+    Object.assign(name.style, { left: `${x}px`, width: `${layout.size}px`, top: layout.listed ? `${y + layout.size}px` : "0" });
     names.append(name);
   }
   return names;
@@ -44,7 +48,7 @@ export function headNames({ N }, layout) {
  * Rows of cells; where layers go down, each with its layer number.
  * @param {Heads} heads
  * @param {Layout} layout
- * @param {(place: Place) => string} caption second line under a listed head
+ * @param {(place: Place) => string} caption what a listed head's score is
  */
 export function gridRows(heads, layout, caption) {
   const every = heads.L > 12 ? 5 : 1;
@@ -78,7 +82,6 @@ function gridCell(heads, layout, place, caption) {
   if (layout.listed) {
     const words = caption(place);
     if (words) cell.setAttribute("aria-description", words);
-    cell.append(h("span", { class: "wall-caption", "aria-hidden": "true" }, `L${layer} H${head}`, h("br"), words));
   }
   return cell;
 }

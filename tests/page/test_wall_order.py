@@ -59,7 +59,7 @@ def test_order_by_a_measured_score_and_walk_it_with_the_keyboard(watched: Watche
     until(page, CELLS + "[0].id === 'head-2-0'")
     values = [{place(head): head for head in HEADS}[id]["induction"] for id in ids(page)]
     assert len(values) == len(HEADS) and values == sorted(values, reverse=True)
-    captions = page.locator(".wall-caption").all_text_contents()
+    captions = page.locator(".wall-captions span").all_text_contents()
     assert captions[:2] == ["L2 H00.96", "L2 H30.94"]
     page.locator("#head-2-0").focus()
     page.keyboard.press("ArrowRight")
@@ -103,14 +103,14 @@ def test_order_by_a_score_on_the_prompt_is_the_oracles(page: Page, small_server:
     text = "the cat the cat"
     open_link(page, "#p=the%20cat%20the%20cat&o=prompt.previous_token")
     wait_picture(page)
-    until(page, "document.querySelectorAll('.wall-caption').length === 16")
+    until(page, "document.querySelectorAll('.wall-captions span').length === 16")
     tokens = load_tokenizer(small_model).encode(text)
     pattern = torch.from_numpy(oracle(small_server, tokens, include=["pattern"])["pattern"])
     wanted = heads.previous_token(pattern).flatten()
     order = wanted.argsort(descending=True, stable=True).tolist()
     N = SIZES["N"]
     assert ids(page) == [f"head-{i // N}-{i % N}" for i in order]
-    captions = [text[-4:] for text in page.locator(".wall-caption").all_text_contents()]
+    captions = [text[-4:] for text in page.locator(".wall-captions span").all_text_contents()]
     assert captions == [f"{wanted[i]:.2f}" for i in order]
 
 
