@@ -125,9 +125,8 @@ def test_prompt_replaced_while_the_wall_fills_shows_no_error(page: Page):
     type_prompt(page, "the mat")
     until(page, "document.querySelector('#wall').dataset.drawn === '4'")
     wait_picture(page)
-    shown = page.evaluate("[...said, document.querySelector('main').textContent]")
+    shown = page.evaluate("[...said, document.body.textContent]")
     assert not [text for text in shown if "unmapped" in text]
-    assert page.locator("#notices .notice").count() == 0
 
 
 def test_empty_prompt_is_a_deliberate_state(page: Page):
