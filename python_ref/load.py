@@ -3,7 +3,8 @@
 The set of tensors must be exactly the one that follows from config.json: nothing missing, nothing left over, every
 shape as computed, every number finite. Two extras are passed over, as transformers does: the RoPE frequencies that
 old Llama files store, and a tied model's head where it is the embedding once more.
-bfloat16 and float16 widen to float32 and float64 without rounding.
+bfloat16 and float16 widen to float32 and float64 without rounding. Blocks (Q4_1: d * q + m, Q8_0: d * q) are exact in
+float64; in float32 d * q still is, and adding m rounds once.
 """
 
 from pathlib import Path
@@ -12,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from weights.checkpoint import Checkpoint, open_checkpoint
+from weights.checkpoint import Blocks, Checkpoint, open_checkpoint
 
 from .config import ModelConfig
 from .errors import MissingTensor, NotFinite, UnexpectedTensor, UntiedHead, WrongShape
@@ -89,8 +90,13 @@ def finite(checkpoint: Checkpoint, name: str) -> Tensor:
 
 
 def widen(checkpoint: Checkpoint, name: str) -> Tensor:
-    """A tensor as float32 (or float16, which torch widens exactly itself). bfloat16 is float32's upper half."""
+    """A tensor's exact values as torch holds them: float32, float16, or float64 for blocks.
+
+    bfloat16 is float32's upper half.
+    """
     array = checkpoint.read(name)
+    if isinstance(array, Blocks):
+        return torch.from_numpy(array.values())
     if checkpoint.dtype(name) == "BF16":
         array = (array.astype(np.uint32) << 16).view(np.float32)
     return torch.from_numpy(array)

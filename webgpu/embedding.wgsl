@@ -5,16 +5,25 @@
 // A large vocabulary comes in several tables (a binding holds 128 MiB): each dispatch writes the tokens it owns only.
 // Loops per invocation: none.
 
-override WEIGHT_FORMAT: u32 = 0;  // 0 = f32, 1 = two f16 a word, 2 = two bf16 a word
+override WEIGHT_FORMAT: u32 = 0;  // 0 = f32, 1 = two f16 a word, 2 = two bf16 a word, 3 = Q4_1 blocks, 4 = Q8_0 blocks
 
 struct Params { T: u32, D: u32, v0: u32, v_count: u32 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> ids: array<u32>;
 @group(0) @binding(2) var<storage, read> table: array<u32>;
-@group(0) @binding(3) var<storage, read_write> out: array<f32>;
+@group(0) @binding(3) var<storage, read> scales: array<u32>;
+@group(0) @binding(4) var<storage, read_write> out: array<f32>;
 
 fn weight(i: u32) -> f32 {
   if (WEIGHT_FORMAT == 0) { return bitcast<f32>(table[i]); }
+  if (WEIGHT_FORMAT == 3) {
+    let scale = unpack2x16float(scales[i / 32]);
+    return f32(table[i / 8] >> (i % 8 * 4) & 15) * scale.x + scale.y;
+  }
+  if (WEIGHT_FORMAT == 4) {
+    let scale = unpack2x16float(scales[i / 64]);
+    return f32(extractBits(bitcast<i32>(table[i / 4]), i % 4 * 8, 8)) * select(scale.x, scale.y, i / 32 % 2 == 1);
+  }
   let pair = table[i / 2];  // little-endian: the even element is the low half
   let odd = i % 2 == 1;
   if (WEIGHT_FORMAT == 1) {

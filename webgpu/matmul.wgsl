@@ -7,15 +7,16 @@
 // A 4 x 4 block is one mat4x4f: columns are weight rows, lanes are tokens. transpose(X) * W adds four products
 // to each of sixteen sums for eight vec4 loads; with 8 x 8 the same loads serve twice.
 
-override WEIGHT_FORMAT: u32 = 0;  // 0 = f32, 1 = two f16 a word, 2 = two bf16 a word
+override WEIGHT_FORMAT: u32 = 0;  // 0 = f32, 1 = two f16 a word, 2 = two bf16 a word, 3 = Q4_1 blocks, 4 = Q8_0 blocks
 override HAS_BIAS: bool = false;
 
 struct Params { T: u32, d_in: u32, d_out: u32, out_row0: u32, out_col0: u32, out_stride: u32 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> x: array<vec4f>;
 @group(0) @binding(2) var<storage, read> weight: array<vec4u>;
-@group(0) @binding(3) var<storage, read> bias: array<f32>;
-@group(0) @binding(4) var<storage, read_write> out: array<f32>;
+@group(0) @binding(3) var<storage, read> scales: array<u32>;
+@group(0) @binding(4) var<storage, read> bias: array<f32>;
+@group(0) @binding(5) var<storage, read_write> out: array<f32>;
 
 struct Eight { lo: vec4f, hi: vec4f }
 
@@ -23,9 +24,27 @@ fn halves(pair: u32) -> vec2f {
   if (WEIGHT_FORMAT == 1) { return unpack2x16float(pair); }
   return vec2f(bitcast<f32>(pair << 16), bitcast<f32>(pair & 0xffff0000u));
 }
+// Four bits each: the low four nibbles of a word, then the high four. A nibble keeps its place and its scale is divided by
+// 16 for each step instead, which is exact; shifts and unsigned conversions cost several instructions on CPU drivers.
+fn nibbles(word: u32, scale: vec2f) -> Eight {
+  let d = scale.x * vec4f(1, 1.0 / 16, 1.0 / 256, 1.0 / 4096);
+  let lo = vec4f(vec4i(vec4u(word) & vec4u(0xf, 0xf0, 0xf00, 0xf000)));
+  let hi = vec4f(vec4i(vec4u(word >> 16) & vec4u(0xf, 0xf0, 0xf00, 0xf000)));
+  return Eight(fma(lo, d, vec4f(scale.y)), fma(hi, d, vec4f(scale.y)));
+}
+fn signed_bytes(word: u32) -> vec4f {
+  return vec4f(bitcast<vec4i>(vec4u(word << 24, word << 16, word << 8, word)) >> vec4u(24));
+}
 
+// Eight weights of a row, from d on (a multiple of 8).
 fn weight8(row: u32, d: u32) -> Eight {
   let i = (row * p.d_in + d) / 8;
+  if (WEIGHT_FORMAT == 3) { return nibbles(weight[i / 4][i % 4], unpack2x16float(scales[i / 4])); }
+  if (WEIGHT_FORMAT == 4) {
+    let pair = unpack2x16float(scales[i / 8]);
+    let scale = select(pair.x, pair.y, i / 4 % 2 == 1);
+    return Eight(signed_bytes(weight[i / 2][i % 2 * 2]) * scale, signed_bytes(weight[i / 2][i % 2 * 2 + 1]) * scale);
+  }
   if (WEIGHT_FORMAT == 0) { return Eight(bitcast<vec4f>(weight[2 * i]), bitcast<vec4f>(weight[2 * i + 1])); }
   let words = weight[i];
   return Eight(vec4f(halves(words.x), halves(words.y)), vec4f(halves(words.z), halves(words.w)));

@@ -157,6 +157,11 @@ def _pointed_at(folder: Path) -> Path:
     return Path(target)
 
 
+def card_of(folder: Path) -> dict[str, str]:
+    """The short strings of a folder's card.json."""
+    return _card(folder / "card.json")
+
+
 def _card(path: Path) -> dict[str, str]:
     """The short strings of a card; an unreadable card says nothing."""
     with contextlib.suppress(OSError, ValueError, RecursionError):

@@ -4,6 +4,7 @@
 
 `open_checkpoint` reads the config, the index and every header; weights are read when asked for, with plain reads (a
 file that shrinks under a memory map would end the process; a short read is an error with a sentence).
+A matrix kept as blocks is two tensors of the file and one name here (weights/blocks.py).
 """
 
 import hashlib
@@ -16,18 +17,20 @@ from pathlib import Path
 import numpy as np
 
 from weights import errors
+from weights.blocks import BLOCK_TYPES, Blocks, Weight, fold
 from weights.errors import CheckpointError, quoted
 from weights.safetensors_header import Header, header_length, parse_header
 from weights.shard_index import MAX_INDEX_BYTES, check_index, parse_index
 from weights.strict_json import parse_object
 
-__all__ = ["Checkpoint", "CheckpointError", "FileInfo", "open_checkpoint"]
+__all__ = ["Blocks", "Checkpoint", "CheckpointError", "FileInfo", "open_checkpoint"]
 
 SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 SIDE_FILES = ("config.json", "tokenizer.json", "tokenizer_config.json", INDEX)
 MAX_CONFIG_BYTES = 1024 * 1024
 # BF16 has no numpy type: its raw bits come as uint16, to be widened with `bits << 16`.
 WEIGHT_DTYPES = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2"), "BF16": np.dtype("<u2")}
+STORED_DTYPES = WEIGHT_DTYPES | {"U32": np.dtype("<u4"), "I8": np.dtype("i1")}  # the last two hold quants
 
 
 @dataclass
@@ -58,33 +61,45 @@ class Checkpoint:
     def _home(self) -> dict[str, str]:
         return {name: shard for shard, header in self.shards.items() for name in header.tensors}
 
+    @cached_property
+    def _weights(self) -> dict[str, Weight]:
+        return fold({name: self.shards[shard].tensors[name] for name, shard in self._home.items()})
+
     @property
     def names(self) -> list[str]:
-        """All tensor names, shard by shard in file order."""
-        return list(self._home)
+        """All tensor names, shard by shard in file order; a block matrix is one."""
+        return list(self._weights)
 
     def __contains__(self, name: str) -> bool:
-        return name in self._home
+        return name in self._weights
 
-    def _info(self, name: str):
-        if name not in self._home:
-            raise KeyError(f"{self.folder} holds no tensor {quoted(name)}; it has {len(self._home)}, see .names.")
-        return self.shards[self._home[name]].tensors[name]
+    def _weight(self, name: str) -> Weight:
+        if name not in self._weights:
+            raise KeyError(f"{self.folder} holds no tensor {quoted(name)}; it has {len(self._weights)}, see .names.")
+        return self._weights[name]
 
     def dtype(self, name: str) -> str:
-        """ "F32", "F16" or "BF16"."""
-        return self._info(name).dtype
+        """ "F32", "F16", "BF16", "Q4_1" or "Q8_0"."""
+        return self._weight(name).dtype
 
     def shape(self, name: str) -> tuple[int, ...]:
         """The tensor's shape."""
-        return self._info(name).shape
+        return self._weight(name).shape
 
-    def read(self, name: str) -> np.ndarray:
-        """The tensor: float32, float16, or uint16 holding BF16 bits. Raises FileTruncated when bytes are missing."""
-        tensor, shard = self._info(name), self._home[name]
+    def read(self, name: str) -> np.ndarray | Blocks:
+        """The tensor: float32, float16, uint16 holding BF16 bits, or Blocks. Raises FileTruncated for missing bytes."""
+        weight = self._weight(name)
+        if weight.scales is None:
+            return self._read(weight.stored)
+        return Blocks(weight.dtype, self._read(weight.stored), self._read(weight.scales))
+
+    def _read(self, stored: str) -> np.ndarray:
+        """A tensor of the file, as it is."""
+        shard = self._home[stored]
+        tensor = self.shards[shard].tensors[stored]
         with _open(self.folder / shard) as file:
             file.seek(self.shards[shard].data_start + tensor.begin)
-            out = np.empty(tensor.shape, WEIGHT_DTYPES[tensor.dtype])
+            out = np.empty(tensor.shape, STORED_DTYPES[tensor.dtype])
             _read_into(file, out, shard)
         return out
 
@@ -147,11 +162,11 @@ def _read_index(folder: Path) -> dict[str, Header]:
 
 def _check_weights(shards: dict[str, Header]) -> None:
     """A checkpoint's tensors exist and have a dtype that the kernels and the oracle read exactly."""
-    tensors = {name: tensor for header in shards.values() for name, tensor in header.tensors.items()}
+    tensors = fold({name: tensor for header in shards.values() for name, tensor in header.tensors.items()})
     if not tensors:
         raise errors.NoTensors("The file holds no tensors; a model has some.")
     for name, tensor in tensors.items():
-        if tensor.dtype not in WEIGHT_DTYPES:
+        if tensor.dtype not in (*WEIGHT_DTYPES, *BLOCK_TYPES):
             raise errors.WeightDtype(
                 f"Tensor {quoted(name)} has dtype {tensor.dtype}; allowed: {', '.join(WEIGHT_DTYPES)}. Convert it."
             )

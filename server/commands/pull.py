@@ -18,6 +18,9 @@ def add(subparsers) -> None:
     command.add_argument(
         "model", metavar="MODEL", nargs="?", help="smollm2-135m, OWNER/NAME or a folder; without it smollm2-135m"
     )
+    command.add_argument(
+        "--float16", action="store_true", help="widen smollm2-135m to float16 (270 MB), for programs that know no blocks"
+    )
     command.set_defaults(run=run)
 
 
@@ -25,15 +28,18 @@ def run(args: argparse.Namespace) -> int:
     """Fetch unless it is there. Raises PullError and CheckpointError subclasses, each with one sentence."""
     from webgpu.config import parse_config
     from weights import catalogue
-    from weights.pull import pull
+    from weights.pull import outdated, pull
 
     wanted = args.model or DEFAULT
     here = catalogue.find(wanted)
     if here is not None and here.problem is None:
-        print(f"{here.id} is here already: {here.folder}")
-        return 0
+        if not outdated(here.id, args.float16):
+            print(f"{here.id} is here already: {here.folder}")
+            return 0
+        form = "as float16" if args.float16 else "with the blocks of its file, 100 MB in place of 270"
+        print(f"{here.id} is here in another form; it is fetched again {form}.")
     with Bar(sys.stderr) as bar:
-        folder = pull(wanted, bar, check_config=parse_config)
+        folder = pull(wanted, bar, check_config=parse_config, float16=args.float16)
     print(f"{folder.name} is ready: {folder}")
     return 0
 

@@ -3,6 +3,7 @@
 // The tensors must cover the data exactly: no overlap, no hole, no trailing byte. The same rules in the same order stand in
 // weights/safetensors_header.py; a test gives both readers the same files and wants the same code.
 // Source: huggingface/safetensors, README, "Format". Left out on purpose: dtypes of less than a byte.
+import { fold } from "./blocks.js";
 import { JsonNumber, parseObject, quoted, SafetensorsError } from "./strict_json.js";
 
 export { SafetensorsError };
@@ -81,15 +82,17 @@ export function openSafetensors(bytes) {
 }
 
 /**
- * A model's tensors exist and have a dtype that the kernels read exactly.
- * @param {Iterable<[string, TensorInfo]>} tensors of all shards
+ * A model's tensors exist and have a dtype that the kernels read exactly; gives them with block matrices put together.
+ * @template {{dtype: string, shape: number[]}} Tensor
+ * @param {Iterable<[string, Tensor]>} tensors of all shards
  */
 export function checkWeights(tensors) {
-  const list = [...tensors];
-  if (list.length === 0) refuse("no-tensors", "The file holds no tensors; a model has some.");
-  for (const [name, { dtype }] of list) {
-    if (!["F32", "F16", "BF16"].includes(dtype)) refuse("weight-dtype", `Tensor ${quoted(name)} has dtype ${dtype}; allowed: F32, F16, BF16. Convert it.`);
+  const weights = fold(new Map(tensors));
+  if (weights.size === 0) refuse("no-tensors", "The file holds no tensors; a model has some.");
+  for (const [name, { dtype, scales }] of weights) {
+    if (!scales && !["F32", "F16", "BF16"].includes(dtype)) refuse("weight-dtype", `Tensor ${quoted(name)} has dtype ${dtype}; allowed: F32, F16, BF16. Convert it.`);
   }
+  return weights;
 }
 
 /** @param {Map<string, Json>} entries */
