@@ -1,7 +1,9 @@
 // Embedding: a token's row of the table becomes its first residual stream.
 //   out[t,d] = table[ids[t], d]
 // Grid: one invocation per element of out, folded into y.
-// In:  ids [T] u32, table [v_count,D] in WEIGHT_FORMAT: the vocabulary rows v0 .. v0+v_count-1.   Out: out [T,D] f32.
+// In:  ids [T] u32, table [v_count,D] in WEIGHT_FORMAT: the vocabulary rows v0 .. v0+v_count-1, scales
+//      of its blocks (formats 3 and 4; weights/blocks.py).
+// Out: out [T,D] f32.
 // A large vocabulary comes in several tables (a binding holds 128 MiB): each dispatch writes the tokens it owns only.
 // Loops per invocation: none.
 

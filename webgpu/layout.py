@@ -1,7 +1,7 @@
 """Which tensors a config needs, and in which GPU buffers each one lies.
 
-Matrices keep the type of the file: `fmt` 0 = f32, 1 = pairs of f16, 2 = pairs of bf16. Vectors (norm weights, biases)
-are f32. A tensor whose bytes exceed one binding (128 MiB by default) is split by rows: buffers `name#0`, `name#1`, ...;
+Matrices keep the type of the file: `fmt` 0 = f32, 1 = pairs of f16, 2 = pairs of bf16, 3 = Q4_1 and 4 = Q8_0 blocks,
+whose scales lie in a buffer of their own, `name~scales`. Vectors (norm weights, biases) are f32. A tensor whose bytes exceed one binding (128 MiB by default) is split by rows: buffers `name#0`, `name#1`, ...;
 a bias is split like its matrix. The tensor set is strict: nothing missing, every shape as expected, every number
 finite, nothing unexpected but the two extras of `harmless`.
 `static/gpu/layout.js` mirrors this.
@@ -15,9 +15,13 @@ import numpy as np
 
 from webgpu.config import Config
 from webgpu.config_fields import show
+from weights.checkpoint import Blocks
 
 MAX_BINDING_BYTES = 128 << 20
-FORMATS = {"F32": 0, "F16": 1, "BF16": 2}
+FORMATS = {"F32": 0, "F16": 1, "BF16": 2, "Q4_1": 3, "Q8_0": 4}
+# By format: bytes of 32 weights of a row, and of the scales beside them.
+BLOCK_BYTES = ((128, 0), (64, 0), (64, 0), (16, 4), (32, 2))
+NONE = "none"
 # By the type that Checkpoint.read gives (uint16 is bf16): its words, and the exponent's bits, all ones for NaN and inf.
 EXPONENTS = {"float32": (np.uint32, 0x7F800000), "float16": (np.uint16, 0x7C00), "uint16": (np.uint16, 0x7F80)}
 EMBED, HEAD, NORM = "model.embed_tokens.weight", "lm_head.weight", "model.norm.weight"
@@ -33,12 +37,17 @@ class WeightsMismatch(ValueError):
 
 @dataclass(frozen=True)
 class Piece:
-    """Rows row0 .. row0+rows-1 of a tensor, in a buffer of `bytes` (a multiple of 16, the end padded with zeros)."""
+    """Rows row0 .. row0+rows-1 of a tensor, in a buffer of `bytes` (a multiple of 16, the end padded with zeros).
+
+    The scales of its blocks, where it has any, lie in the buffer `scales` of `scale_bytes`.
+    """
 
     buffer: str
     row0: int
     rows: int
     bytes: int
+    scales: str = NONE
+    scale_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -105,12 +114,13 @@ def check_names(config: Config, names: list[str]) -> None:
             raise WeightsMismatch(code, words.format(show(found[0]) + more))
 
 
-def check_twin(embed: np.ndarray, head: np.ndarray) -> None:
+def check_twin(embed: np.ndarray | Blocks, head: np.ndarray | Blocks) -> None:
     """Raises WeightsMismatch when the head that a tied model stores is not its embedding, byte for byte.
 
     Both as Checkpoint.read gives them, of one shape. transformers would then run the two as they are.
     """
-    if embed.dtype != head.dtype or not np.array_equal(embed.view(np.uint8), head.view(np.uint8)):
+    parts = zip(stored_parts(embed), stored_parts(head), strict=False)
+    if embed.dtype != head.dtype or not all(np.array_equal(a.view(np.uint8), b.view(np.uint8)) for a, b in parts):
         raise WeightsMismatch(
             "tensor-untied",
             f"{HEAD} is not {EMBED}, but config.json ties the two: set tie_word_embeddings to false there, "
@@ -118,8 +128,14 @@ def check_twin(embed: np.ndarray, head: np.ndarray) -> None:
         )
 
 
-def check_finite(name: str, values: np.ndarray) -> None:
-    """Raises WeightsMismatch when a tensor, as Checkpoint.read gives it, holds NaN or infinity."""
+def stored_parts(values: np.ndarray | Blocks) -> tuple[np.ndarray, ...]:
+    """The arrays that a tensor, as Checkpoint.read gives it, is made of: itself, or quants and scales."""
+    return (values.quants, values.scales) if isinstance(values, Blocks) else (values,)
+
+
+def check_finite(name: str, values: np.ndarray | Blocks) -> None:
+    """Raises WeightsMismatch when a tensor, as Checkpoint.read gives it, holds NaN or infinity (blocks: in scales)."""
+    values = stored_parts(values)[-1]
     word, exponent = EXPONENTS[values.dtype.name]
     words = values.view(word).reshape(-1)
     parts = range(0, words.size, 1 << 20)  # that stay in the processor's cache: forty times as fast
@@ -140,7 +156,7 @@ def check_shape(name: str, shape: tuple[int, ...], wanted: tuple[int, ...]) -> N
 
 
 def place(config: Config, dtypes: Mapping[str, str], most_bytes: int = MAX_BINDING_BYTES) -> dict[str, Placed]:
-    """Split every tensor into buffers of at most `most_bytes`. dtypes: name -> "F32", "F16" or "BF16"."""
+    """Split every tensor into buffers of at most `most_bytes`. dtypes: name -> a key of FORMATS."""
     shapes = tensor_shapes(config)
     placed = {}
     for name, shape in shapes.items():
@@ -148,21 +164,23 @@ def place(config: Config, dtypes: Mapping[str, str], most_bytes: int = MAX_BINDI
         fmt = FORMATS[dtypes[name]] if len(shape) == 2 else 0
         rows_a_piece = shape[0]
         if len(shapes[matrix]) == 2:
-            rows_a_piece = max(1, most_bytes // (shapes[matrix][1] * element_bytes(FORMATS[dtypes[matrix]])))
-        row_bytes = element_bytes(fmt) * (shape[1] if len(shape) == 2 else 1)
+            rows_a_piece = max(1, most_bytes // row_bytes(FORMATS[dtypes[matrix]], shapes[matrix][1])[0])
+        wide, scales_wide = row_bytes(fmt, shape[1]) if len(shape) == 2 else (4, 0)
         starts = range(0, shape[0], rows_a_piece)
         pieces = []
         for index, row0 in enumerate(starts):
             rows = min(rows_a_piece, shape[0] - row0)
             buffer = name if len(starts) == 1 else f"{name}#{index}"
-            pieces.append(Piece(buffer, row0, rows, padded(rows * row_bytes)))
+            scales = (f"{buffer}~scales", padded(rows * scales_wide)) if scales_wide else (NONE, 0)
+            pieces.append(Piece(buffer, row0, rows, padded(rows * wide), *scales))
         placed[name] = Placed(shape, fmt, tuple(pieces))
     return placed
 
 
-def element_bytes(fmt: int) -> int:
-    """Bytes of one weight in a storage format."""
-    return 2 if fmt else 4
+def row_bytes(fmt: int, width: int) -> tuple[int, int]:
+    """Bytes of a row of `width` weights in a storage format, and of its scales."""
+    weights, scales = BLOCK_BYTES[fmt]
+    return width * weights // 32, width * scales // 32
 
 
 def padded(count_bytes: int) -> int:

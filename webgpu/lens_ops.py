@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from webgpu.ops import MAX_TURNS, Dispatch, UnsupportedShape, ceil_div, fold
+from webgpu.ops import MAX_TURNS, NONE, Dispatch, UnsupportedShape, ceil_div, fold
 
 MAX_TOP_K = 16
 LENS_TILE = 512  # vocabulary rows per invocation of lens_tile
@@ -20,8 +20,8 @@ def lens_tile(D: int, V: int, k: int = 10) -> int:
 
 
 def lens_parts(tables: list, *, D, V, k=10) -> int:
-    """How many tiles the tables [(buffer, v0, v_count)] make together."""
-    return sum(ceil_div(v_count, lens_tile(D, V, k)) for _, _, v_count in tables)
+    """How many tiles the tables [(buffer, v0, v_count)] make together; a fourth entry is the buffer of scales."""
+    return sum(ceil_div(v_count, lens_tile(D, V, k)) for _, _, v_count, *_ in tables)
 
 
 def lens_scratch(tables: list, *, rows, D, V, k=10) -> dict[str, int]:
@@ -55,7 +55,7 @@ def lens(
 ) -> list[Dispatch]:
     """Unembed x [rows,D] (after the final norm) and keep what is asked of the logits.
 
-    tables: [(buffer, v0, v_count)] in vocabulary order. targets [rows] u32, 0xffffffff = none. Scratch: lens_scratch.
+    tables: [(buffer, v0, v_count)] in vocabulary order, a fourth entry names the scales of blocks. targets [rows] u32, 0xffffffff = none. Scratch: lens_scratch.
     -> ids, logits [rows,k] (best first, equal logits: lower id first), stats [rows,4] = (lse, entropy in nats,
     target logit, target rank with 0 = best; without a target -1e30 and -1). log-probability = logit - lse.
     """
@@ -66,7 +66,8 @@ def lens(
     tile, parts, part0 = lens_tile(D, V, k), lens_parts(tables, D=D, V=V, k=k), 0
     weights = {"WEIGHT_FORMAT": fmt}
     first, second = [], []
-    for table, v0, v_count in tables:
+    for table, v0, v_count, *rest in tables:
+        scales = rest[0] if rest else NONE
         shape = {"rows": rows, "D": D, "v0": v0, "v_count": v_count}
         first.append(
             Dispatch(
@@ -74,7 +75,7 @@ def lens(
                 weights,
                 shape,
                 fold(ceil_div(rows, 8)),
-                {"x": x, "table": table, "targets": targets, "target_logit": target_logit},
+                {"x": x, "table": table, "scales": scales, "targets": targets, "target_logit": target_logit},
             )
         )
         tiles = ceil_div(v_count, tile)
@@ -87,6 +88,7 @@ def lens(
                 {
                     "x": x,
                     "table": table,
+                    "scales": scales,
                     "targets": targets,
                     "target_logit": target_logit,
                     "part_logits": part_logits,

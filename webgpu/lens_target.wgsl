@@ -2,7 +2,7 @@
 //   target_logit[r] = x[r,:] . table[target[r],:]
 // Grid: one invocation per row, folded into y.
 // In:  x [rows,D] f32 (after the final norm), D a multiple of 8, table [v_count,D] in WEIGHT_FORMAT (vocabulary rows
-//      v0 ..), targets [rows] u32.
+//      v0 ..) and scales of its blocks (formats 3 and 4; weights/blocks.py), targets [rows] u32.
 // Out: target_logit [rows] f32, written where the target falls into this table; 0xffffffff (no target) is never written.
 // Loops per invocation: D/8.
 // The same matrix products as in lens_tile.wgsl round the same way, so that equal table rows give equal logits.

@@ -4,8 +4,8 @@
 // how many tokens come before the target, and the k largest logits with their ids (equal logits: lower id first).
 // Grid: one invocation owns 4 rows and one tile of `tile` tokens; tiles vary fastest; folded into y.
 // In:  x [rows,D] f32 (after the final norm), D a multiple of 8, table [v_count,D] in WEIGHT_FORMAT (vocabulary rows
-//      v0 ..), targets [rows] u32,
-//      target_logit [rows] f32. This table's tiles are parts part0 .. of `parts` in all.
+//      v0 ..) and scales of its blocks (formats 3 and 4; weights/blocks.py), targets [rows] u32, target_logit
+//      [rows] f32. This table's tiles are parts part0 .. of `parts` in all.
 // Out: part_logits, part_ids [rows,parts,TOP_K], part_stats [rows,parts,4] f32 = (m, s, u, tokens before the target).
 // Loops per invocation: ceil(tile/8) * (1 + D/8) + tile * (1 + TOP_K) + 5 * TOP_K + 4.
 // Lanes are rows. A logit enters the sorted lists of four rows at once: new[i] = max(top[i], min(logit, top[i-1])).

@@ -1,7 +1,8 @@
 // Matrix product with the weight matrix stored output-major, as checkpoints do.
 //   out[t,m] = sum_d x[t,d] weight[m,d] + bias[m]
 // Grid: one invocation owns 8 rows and 8 columns of out, all in registers; blocks of columns vary fastest; folded into y.
-// In:  x [T,d_in] f32, weight [d_out,d_in] in WEIGHT_FORMAT (d_in a multiple of 8), bias [d_out] f32 when HAS_BIAS.
+// In:  x [T,d_in] f32, weight [d_out,d_in] in WEIGHT_FORMAT (d_in a multiple of 8), bias [d_out] f32 when HAS_BIAS,
+//      scales of the blocks of formats 3 and 4 (weights/blocks.py).
 // Out: element (t,m) at out[(out_row0 + t) * out_stride + out_col0 + m]: straight into a cache or a wider matrix.
 // Loops per invocation: d_in/8 + 64.
 // A 4 x 4 block is one mat4x4f: columns are weight rows, lanes are tokens. transpose(X) * W adds four products

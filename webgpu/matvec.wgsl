@@ -1,7 +1,8 @@
 // Matrix product for one token (decoding), where reading the weights is all the work.
 //   out[m] = sum_d x[d] weight[m,d] + bias[m]
 // Grid: one invocation owns 4 columns of out; folded into y.
-// In:  x [d_in] f32, weight [d_out,d_in] in WEIGHT_FORMAT (d_in a multiple of 8), bias [d_out] f32 when HAS_BIAS.
+// In:  x [d_in] f32, weight [d_out,d_in] in WEIGHT_FORMAT (d_in a multiple of 8), bias [d_out] f32 when HAS_BIAS,
+//      scales of the blocks of formats 3 and 4 (weights/blocks.py).
 // Out: element m at out[out_row0 * out_stride + out_col0 + m].
 // Loops per invocation: d_in/8 (and 4 to write).
 // x * mat4x4f(four weight rows) is four dot products: every load of x serves four columns.

@@ -2,7 +2,8 @@
 
 Nothing here touches a device. Attention is in attention.py, windows of its pattern in probs.py, the lens in
 lens_ops.py. static/gpu/ops.js has the same functions, and a test holds both to the same list of dispatches.
-Weight formats: 0 = f32, 1 = f16 pairs, 2 = bf16 pairs; vectors (norm weights, biases) are f32.
+Weight formats: 0 = f32, 1 = f16 pairs, 2 = bf16 pairs, 3 = Q4_1 and 4 = Q8_0 blocks (weights/blocks.py), whose scales
+are a buffer beside the quants; vectors (norm weights, biases) are f32.
 Notation as everywhere: T queries, S keys, D width, N query heads, K key/value heads, H head dimension, V vocabulary.
 """
 
@@ -22,22 +23,22 @@ from webgpu.dispatch import (
 from webgpu.probs import attention_probs
 
 __all__ = [
-    "BF16", "F16", "F32", "MAX_GROUPS", "MAX_HEAD_DIM", "MAX_TURNS", "NONE", "Dispatch", "UnsupportedShape", "add",
+    "BF16", "F16", "F32", "MAX_GROUPS", "MAX_HEAD_DIM", "MAX_TURNS", "NONE", "Q4_1", "Q8_0", "Dispatch", "UnsupportedShape", "add",
     "attention", "attention_operation", "attention_probs", "attention_scratch", "attention_turns", "ceil_div",
     "embedding", "fold", "matmul", "rmsnorm", "rope", "swiglu",
 ]  # fmt: skip
 
-F32, F16, BF16 = 0, 1, 2
+F32, F16, BF16, Q4_1, Q8_0 = 0, 1, 2, 3, 4
 
 
-def embedding(ids, table, out, *, T, D, v0, v_count, fmt) -> Dispatch:
+def embedding(ids, table, out, *, T, D, v0, v_count, fmt, scales=NONE) -> Dispatch:
     """Write out [T,D] for the ids that fall into this table's vocabulary rows v0 .. v0+v_count-1."""
     return Dispatch(
         "embedding",
         {"WEIGHT_FORMAT": fmt},
         {"T": T, "D": D, "v0": v0, "v_count": v_count},
         fold(ceil_div(T * D, 64)),
-        {"ids": ids, "table": table, "out": out},
+        {"ids": ids, "table": table, "scales": scales, "out": out},
     )
 
 
@@ -52,7 +53,9 @@ def rmsnorm(x, weight, out, *, rows, width, eps) -> Dispatch:
     )
 
 
-def matmul(x, weight, bias, out, *, T, d_in, d_out, fmt, out_row0=0, out_col0=0, out_stride=None) -> Dispatch:
+def matmul(
+    x, weight, bias, out, *, T, d_in, d_out, fmt, scales=NONE, out_row0=0, out_col0=0, out_stride=None
+) -> Dispatch:
     """Write x [T,d_in] times weight [d_out,d_in] transposed, plus bias [d_out] unless None.
 
     T = 1 takes matvec; a d_in that is not a multiple of 8 takes the plain matmul_any.
@@ -66,8 +69,9 @@ def matmul(x, weight, bias, out, *, T, d_in, d_out, fmt, out_row0=0, out_col0=0,
         "out_stride": d_out if out_stride is None else out_stride,
     }
     bindings = {"x": x, "weight": weight, "bias": NONE if bias is None else bias, "out": out}
-    if d_in % 8:
+    if d_in % 8:  # never blocks: their rows are multiples of 32
         return Dispatch("matmul_any", overrides, {"T": T, **params}, fold(ceil_div(T * d_out, 64)), bindings)
+    bindings["scales"] = scales
     if T == 1:
         return Dispatch("matvec", overrides, params, fold(ceil_div(d_out, 4 * 64)), bindings)
     blocks = ceil_div(T, 8) * ceil_div(d_out, 8)

@@ -107,7 +107,7 @@ class Builder:
         for index, piece in enumerate(weight.pieces):
             dispatch = ops.matmul(
                 x=x, weight=piece.buffer, bias=bias.pieces[index].buffer if bias else None, out=out, T=T, d_in=d_in,
-                d_out=piece.rows, fmt=weight.fmt, out_row0=out_row0, out_col0=piece.row0, out_stride=d_out,
+                d_out=piece.rows, fmt=weight.fmt, scales=piece.scales, out_row0=out_row0, out_col0=piece.row0, out_stride=d_out,
             )  # fmt: skip
             self.emit(dispatch, 2 * T * d_in * piece.rows)
         return out
@@ -146,7 +146,7 @@ class Forward(Builder):
         for piece in self.placed[EMBED].pieces:
             dispatch = ops.embedding(
                 ids=ids, table=piece.buffer, out=out, T=T, D=c.D, v0=piece.row0, v_count=piece.rows,
-                fmt=self.placed[EMBED].fmt,
+                fmt=self.placed[EMBED].fmt, scales=piece.scales,
             )  # fmt: skip
             self.emit(dispatch, T * c.D)
 

@@ -96,7 +96,7 @@ def lens(config: Config, placed: Mapping[str, Placed], *, sources: list[tuple[in
     x = residual(plan, sources)
     normed = plan.norm(x, NORM, plan.buffer("lens_normed", rows * c.D), rows, c.D)
     head = placed[plan.head()]
-    tables = [(piece.buffer, piece.row0, piece.rows) for piece in head.pieces]
+    tables = [(piece.buffer, piece.row0, piece.rows, piece.scales) for piece in head.pieces]
     sizes = lens_ops.lens_scratch(tables, rows=rows, D=c.D, V=c.V, k=TOP)
     dispatches = lens_ops.lens(
         x=normed, tables=tables, targets=plan.buffer("targets", rows), ids=plan.buffer("lens_ids", rows * TOP),

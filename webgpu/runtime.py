@@ -28,14 +28,14 @@ from webgpu.layout import (
     check_names,
     check_shape,
     check_twin,
-    element_bytes,
     place,
+    stored_parts,
     tensor_shapes,
 )
 from webgpu.plan import CACHE, CHUNK_TOKENS, RECORD, TRACE, ZERO, Builder, Forward, forward, merge_buffers, prefill
 from webgpu.rope import tables
 from webgpu.trace import Trace
-from weights.checkpoint import open_checkpoint
+from weights.checkpoint import Blocks, open_checkpoint
 
 Progress = Callable[[float], None]
 
@@ -77,7 +77,9 @@ class Model:
         self.kernels, self.config, self.placed = kernels, config, placed
         self.choice: dict[str, str] = {}  # operation -> variant (webgpu/variants.py); the first where it says nothing
         self.most_bytes = self.kernels.gpu.limits["max-storage-buffer-binding-size"]
-        sizes = {piece.buffer: piece.bytes for tensor in placed.values() for piece in tensor.pieces}
+        pieces = [piece for tensor in placed.values() for piece in tensor.pieces]
+        sizes = {piece.buffer: piece.bytes for piece in pieces}
+        sizes |= {piece.scales: piece.scale_bytes for piece in pieces if piece.scale_bytes}
         self.weights = Buffers(self.kernels, sizes)
 
     @classmethod
@@ -109,14 +111,14 @@ class Model:
                 progress(done / len(shapes))
         return model
 
-    def upload(self, name: str, values: np.ndarray) -> None:
+    def upload(self, name: str, values: np.ndarray | Blocks) -> None:
         """Copy one tensor, as Checkpoint.read gives it, into its pieces: matrices as they are, vectors as f32."""
-        placed = self.placed[name]
-        if values.ndim == 1:
-            values = widen(values)
-        assert values.itemsize == element_bytes(placed.fmt)
-        for piece in placed.pieces:
-            self.kernels.write(self.weights[piece.buffer], values[piece.row0 : piece.row0 + piece.rows])
+        parts = stored_parts(values)
+        if len(self.placed[name].shape) == 1:
+            parts = (widen(values),)
+        for piece in self.placed[name].pieces:
+            for buffer, part in zip((piece.buffer, piece.scales), parts, strict=False):
+                self.kernels.write(self.weights[buffer], part[piece.row0 : piece.row0 + piece.rows])
 
     def run(
         self, ids: Sequence[int], record: bool = False, chunk: int = CHUNK_TOKENS, progress: Progress | None = None,

@@ -82,7 +82,9 @@ def fold(tensors: dict[str, TensorInfo]) -> dict[str, Weight]:
             weights[found[1]] = _pair(found[1], found[2], tensors)
         elif name.endswith(_SCALES):
             if not any(f"{name.removesuffix(_SCALES)}.{kind}" in tensors for kind in KINDS):
-                raise errors.BlockPair(f"Tensor {quoted(name)} holds scales of no block matrix. Convert the file again.")
+                raise errors.BlockPair(
+                    f"Tensor {quoted(name)} holds scales of no block matrix. Convert the file again."
+                )
         else:
             weights[name] = Weight(tensor.dtype, tensor.shape, name)
     return weights

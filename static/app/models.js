@@ -3,7 +3,7 @@
 import { Tokenizer } from "/vendor/tokenizers.mjs";
 import { IdTokens } from "../lib/id_tokens.js";
 import { Tokens } from "../lib/tokens.js";
-import { openSafetensors } from "../lib/safetensors.js";
+import { checkWeights, openSafetensors } from "../lib/safetensors.js";
 import { ask } from "./api.js";
 import { download, keptBytes } from "./download.js";
 
@@ -75,5 +75,5 @@ export async function loadWeights(entry, { onBytes, signal }) {
     before += file.bytes;
     for (const [name, tensor] of openSafetensors(bytes)) tensors.set(name, tensor);
   }
-  return tensors;
+  return checkWeights(tensors);
 }

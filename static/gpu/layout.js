@@ -1,22 +1,31 @@
 /**
  * Which tensors a config needs, and in which GPU buffers each one lies.
  *
- * Matrices keep the type of the file: fmt 0 = f32, 1 = pairs of f16, 2 = pairs of bf16. Vectors are f32. A tensor beyond
- * one binding is split by rows into `name#0`, `name#1`, ...; a bias is split like its matrix. Mirrors webgpu/layout.py.
+ * Matrices keep the type of the file: fmt 0 = f32, 1 = pairs of f16, 2 = pairs of bf16, 3 = Q4_1 and 4 = Q8_0 blocks, whose
+ * scales lie in a buffer of their own, `name~scales`. Vectors are f32. A tensor beyond one binding is split by rows into `name#0`, `name#1`, ...; a bias is split like its matrix. Mirrors webgpu/layout.py.
  * @module
  */
 
 import { show } from "./config_fields.js";
+import { NONE } from "./dispatch.js";
 
 /** @typedef {import("./config.js").Config} Config */
-/** @typedef {{dtype: string, bytes: Uint8Array}} Stored a tensor's type and bytes, as the file has them */
-/** @typedef {{buffer: string, row0: number, rows: number, bytes: number}} Piece rows of a tensor in one buffer */
+/**
+ * A tensor's type and bytes, as the file has them; blocks have their scales beside them.
+ * @typedef {{dtype: string, bytes: Uint8Array, scales?: {bytes: Uint8Array}}} Stored
+ */
+/**
+ * Rows of a tensor in one buffer, and the scales of its blocks ("none" without) in another.
+ * @typedef {{buffer: string, row0: number, rows: number, bytes: number, scales: string, scale_bytes: number}} Piece
+ */
 /** @typedef {{shape: number[], fmt: number, pieces: Piece[]}} Placed a tensor on the GPU */
 /** @typedef {Map<string, Placed>} Layout */
 
 export const MAX_BINDING_BYTES = 2 ** 27;
 /** @type {Record<string, number>} */
-export const FORMATS = { F32: 0, F16: 1, BF16: 2 };
+export const FORMATS = { F32: 0, F16: 1, BF16: 2, Q4_1: 3, Q8_0: 4 };
+/** By format: bytes of 32 weights of a row, and of the scales beside them. @type {[weights: number, scales: number][]} */
+const BLOCK_BYTES = [[128, 0], [64, 0], [64, 0], [16, 4], [32, 2]];
 /**
  * In a word of one f32 or two halves: the exponents' bits, which are all ones for NaN and infinity alone; one unit of
  * each exponent; the bits that adding it then carries into. Two halves at a time check 270 MB in a tenth of a second.
@@ -112,24 +121,31 @@ export function checkNames(config, names) {
  * @param {Stored} embed @param {Stored} head
  */
 export function checkTwin(embed, head) {
-  const [ours, theirs] = [wordsOf(embed.bytes), wordsOf(head.bytes)];
-  let differs = embed.dtype === head.dtype ? 0 : 1;
-  for (let i = 0; i < ours.length; i++) differs |= ours[i] ^ theirs[i];
-  if (differs === 0) return;
+  if (embed.dtype === head.dtype && same(embed.bytes, head.bytes)) {
+    if (!embed.scales || !head.scales || same(embed.scales.bytes, head.scales.bytes)) return;
+  }
   const message =
     `${HEAD} is not ${EMBED}, but config.json ties the two: set tie_word_embeddings to false there, ` +
     "or choose another model.";
   throw new WeightsMismatch("tensor-untied", message);
 }
 
+/** Whether two tensors of one type and shape hold the same bytes. @param {Uint8Array} a @param {Uint8Array} b */
+function same(a, b) {
+  const [ours, theirs] = [wordsOf(a), wordsOf(b)];
+  let differs = 0;
+  for (let i = 0; i < ours.length; i++) differs |= ours[i] ^ theirs[i];
+  return differs === 0;
+}
+
 /**
- * Throws WeightsMismatch when a tensor holds NaN or infinity.
+ * Throws WeightsMismatch when a tensor holds NaN or infinity (blocks: in their scales).
  * @param {string} name @param {Stored} tensor
  */
-export function checkFinite(name, { dtype, bytes }) {
-  const [exponent, one, carry] = EXPONENTS[dtype];
+export function checkFinite(name, { dtype, bytes, scales }) {
+  const [exponent, one, carry] = EXPONENTS[scales ? "F16" : dtype];
   let found = 0;
-  const words = wordsOf(bytes);
+  const words = wordsOf(scales ? scales.bytes : bytes);
   for (let i = 0; i < words.length; i++) found |= (words[i] & exponent) + one;
   if ((found & carry) === 0) return;
   const message = `${name} holds numbers that are not finite (NaN or infinity): fetch the model again, or choose another.`;
@@ -157,7 +173,7 @@ export function checkShape(name, shape, wanted) {
 }
 
 /**
- * Split every tensor into buffers of at most `mostBytes`. dtypes: name -> "F32", "F16" or "BF16".
+ * Split every tensor into buffers of at most `mostBytes`. dtypes: name -> a key of FORMATS.
  * @param {Config} config @param {Map<string, string>} dtypes @param {number} mostBytes @returns {Layout}
  */
 export function place(config, dtypes, mostBytes = MAX_BINDING_BYTES) {
@@ -171,24 +187,30 @@ export function place(config, dtypes, mostBytes = MAX_BINDING_BYTES) {
     const fmt = shape.length === 2 ? format(name) : 0;
     let rowsAPiece = shape[0];
     if (matrixShape.length === 2) {
-      rowsAPiece = Math.max(1, Math.floor(mostBytes / (matrixShape[1] * elementBytes(format(matrix)))));
+      rowsAPiece = Math.max(1, Math.floor(mostBytes / rowBytes(format(matrix), matrixShape[1])[0]));
     }
-    const rowBytes = elementBytes(fmt) * (shape.length === 2 ? shape[1] : 1);
+    const [wide, scalesWide] = shape.length === 2 ? rowBytes(fmt, shape[1]) : [4, 0];
     /** @type {Piece[]} */
     const pieces = [];
     for (let row0 = 0; row0 < shape[0]; row0 += rowsAPiece) {
       const rows = Math.min(rowsAPiece, shape[0] - row0);
       const buffer = rowsAPiece >= shape[0] ? name : `${name}#${pieces.length}`;
-      pieces.push({ buffer, row0, rows, bytes: padded(rows * rowBytes) });
+      const scales = scalesWide ? `${buffer}~scales` : NONE;
+      const scale_bytes = scalesWide ? padded(rows * scalesWide) : 0;
+      pieces.push({ buffer, row0, rows, bytes: padded(rows * wide), scales, scale_bytes });
     }
     placed.set(name, { shape, fmt, pieces });
   }
   return placed;
 }
 
-/** Bytes of one weight in a storage format. @param {number} fmt */
-export function elementBytes(fmt) {
-  return fmt ? 2 : 4;
+/**
+ * Bytes of a row of `width` weights in a storage format, and of its scales.
+ * @param {number} fmt @param {number} width @returns {[weights: number, scales: number]}
+ */
+export function rowBytes(fmt, width) {
+  const [weights, scales] = BLOCK_BYTES[fmt];
+  return [Math.floor((width * weights) / 32), Math.floor((width * scales) / 32)];
 }
 
 /** Bytes rounded up to 16: kernels read whole vec4s. @param {number} countBytes */

@@ -4,7 +4,7 @@
  * Mirrors the lens functions of webgpu/ops.py.
  * @module
  */
-import { LENS_PARTS, LENS_TILE, MAX_TOP_K, MAX_TURNS, UnsupportedShape, fold } from "./ops.js";
+import { LENS_PARTS, LENS_TILE, MAX_TOP_K, MAX_TURNS, NONE, UnsupportedShape, fold } from "./ops.js";
 
 /** @typedef {import("./ops.js").Dispatch} Dispatch */
 /** @typedef {import("./ops.js").Table} Table */
@@ -64,9 +64,9 @@ export function lens(given) {
   /** @type {Dispatch[]} */
   const second = [];
   let part0 = 0;
-  for (const [table, v0, v_count] of tables) {
+  for (const [table, v0, v_count, scales = NONE] of tables) {
     const shape = { rows, D, v0, v_count };
-    const bindings = { x, table, targets, target_logit };
+    const bindings = { x, table, scales, targets, target_logit };
     first.push({ kernel: "lens_target", overrides: weights, params: shape, grid: fold(ceil(rows, 8)), bindings });
     const tiles = ceil(v_count, tile);
     second.push({

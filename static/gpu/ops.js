@@ -3,7 +3,7 @@
  *
  * Attention is in attention.js, windows of its pattern in probs.js, the lens in lens_ops.js. Mirrors webgpu/ops.py, where shapes are described; a test holds
  * both to the same list of dispatches.
- * Weight formats: 0 = f32, 1 = f16 pairs, 2 = bf16 pairs; vectors are f32.
+ * Weight formats: 0 = f32, 1 = f16 pairs, 2 = bf16 pairs, 3 = Q4_1 and 4 = Q8_0 blocks; vectors are f32.
  * @module
  */
 import { NONE, UnsupportedShape, ceil, fold } from "./dispatch.js";
@@ -13,7 +13,7 @@ export { attention, attentionOperation, attentionScratch, attentionTurns } from 
 export { attentionProbs } from "./probs.js";
 
 /** @typedef {import("./dispatch.js").Dispatch} Dispatch */
-/** @typedef {[buffer: string, v0: number, vCount: number]} Table a piece of the vocabulary */
+/** @typedef {[buffer: string, v0: number, vCount: number, scales?: string]} Table a piece of the vocabulary */
 
 export const MAX_TOP_K = 16;
 export const LENS_TILE = 512;
@@ -21,13 +21,14 @@ export const LENS_PARTS = 1024;
 
 /**
  * Write out [T,D] for the ids that fall into this table's vocabulary rows v0 .. v0+v_count-1.
- * @param {{ids: string, table: string, out: string, T: number, D: number, v0: number, v_count: number, fmt: number}} given
+ * @param {{ids: string, table: string, out: string, T: number, D: number, v0: number, v_count: number, fmt: number,
+ *   scales?: string}} given
  * @returns {Dispatch}
  */
-export function embedding({ ids, table, out, T, D, v0, v_count, fmt }) {
+export function embedding({ ids, table, out, T, D, v0, v_count, fmt, scales = NONE }) {
   const params = { T, D, v0, v_count };
   const grid = fold(ceil(T * D, 64));
-  return { kernel: "embedding", overrides: { WEIGHT_FORMAT: fmt }, params, grid, bindings: { ids, table, out } };
+  return { kernel: "embedding", overrides: { WEIGHT_FORMAT: fmt }, params, grid, bindings: { ids, table, scales, out } };
 }
 
 /**
@@ -44,16 +45,19 @@ export function rmsnorm({ x, weight, out, rows, width, eps }) {
  * Write x [T,d_in] times weight [d_out,d_in] transposed, plus bias [d_out] unless null.
  * T = 1 takes matvec; a d_in that is not a multiple of 8 takes the plain matmul_any.
  * @param {{x: string, weight: string, bias: string | null, out: string, T: number, d_in: number, d_out: number,
- *   fmt: number, out_row0?: number, out_col0?: number, out_stride?: number}} given
+ *   fmt: number, scales?: string, out_row0?: number, out_col0?: number, out_stride?: number}} given
  * @returns {Dispatch}
  */
-export function matmul({ x, weight, bias, out, T, d_in, d_out, fmt, out_row0 = 0, out_col0 = 0, out_stride = d_out }) {
+export function matmul(given) {
+  const { x, weight, bias, out, T, d_in, d_out, fmt, scales = NONE } = given;
+  const { out_row0 = 0, out_col0 = 0, out_stride = d_out } = given;
   const overrides = { WEIGHT_FORMAT: fmt, HAS_BIAS: bias !== null };
   const params = { d_in, d_out, out_row0, out_col0, out_stride };
-  const bindings = { x, weight, bias: bias ?? NONE, out };
+  const plain = { x, weight, bias: bias ?? NONE, out };
   if (d_in % 8) {
-    return { kernel: "matmul_any", overrides, params: { T, ...params }, grid: fold(ceil(T * d_out, 64)), bindings };
+    return { kernel: "matmul_any", overrides, params: { T, ...params }, grid: fold(ceil(T * d_out, 64)), bindings: plain };
   }
+  const bindings = { ...plain, scales };
   if (T === 1) return { kernel: "matvec", overrides, params, grid: fold(ceil(d_out, 4 * 64)), bindings };
   const blocks = ceil(T, 8) * ceil(d_out, 8);
   return { kernel: "matmul", overrides, params: { T, ...params }, grid: fold(ceil(blocks, 32)), bindings };

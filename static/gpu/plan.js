@@ -103,7 +103,7 @@ export class Builder {
     const [dOut, d_in] = shape;
     pieces.forEach((piece, i) => {
       const bias = biases ? biases.pieces[i].buffer : null;
-      const place = { out_row0, out_col0: piece.row0, out_stride: dOut };
+      const place = { scales: piece.scales, out_row0, out_col0: piece.row0, out_stride: dOut };
       const dispatch = ops.matmul({ x, weight: piece.buffer, bias, out, T, d_in, d_out: piece.rows, fmt, ...place });
       this.emit(dispatch, 2 * T * d_in * piece.rows);
     });
@@ -158,8 +158,8 @@ export class Forward extends Builder {
     const ids = this.buffer("ids", T);
     const out = this.rows("resid", 0, config.D);
     const { pieces, fmt } = this.tensor(EMBED);
-    for (const { buffer, row0, rows } of pieces) {
-      this.emit(ops.embedding({ ids, table: buffer, out, T, D: config.D, v0: row0, v_count: rows, fmt }), T * config.D);
+    for (const { buffer, row0, rows, scales } of pieces) {
+      this.emit(ops.embedding({ ids, table: buffer, scales, out, T, D: config.D, v0: row0, v_count: rows, fmt }), T * config.D);
     }
   }
 

@@ -100,7 +100,7 @@ export function lens(config, placed, { sources }) {
   const rows = countRows(sources);
   const x = plan.norm(residual(plan, sources), NORM, plan.buffer("lens_normed", rows * D), rows, D);
   const { pieces, fmt } = plan.tensor(plan.head());
-  const tables = pieces.map((piece) => /** @type {import("./ops.js").Table} */ ([piece.buffer, piece.row0, piece.rows]));
+  const tables = pieces.map((piece) => /** @type {import("./ops.js").Table} */ ([piece.buffer, piece.row0, piece.rows, piece.scales]));
   const targets = plan.buffer("targets", rows);
   const ids = plan.buffer("lens_ids", rows * TOP);
   const best = plan.buffer("lens_logits", rows * TOP);

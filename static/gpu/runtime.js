@@ -13,7 +13,7 @@ import { Buffers } from "./buffers.js";
 import { parseConfig } from "./config.js";
 import { DEFAULT_LIMITS } from "./device.js";
 import { Kernels } from "./kernels.js";
-import { EMBED, HEAD, checkFinite, checkNames, checkShape, checkTwin, elementBytes, place, tensorShapes } from "./layout.js";
+import { EMBED, HEAD, checkFinite, checkNames, checkShape, checkTwin, place, rowBytes, tensorShapes } from "./layout.js";
 import { CACHE, CHUNK_TOKENS, RECORD, TRACE, forward, mergeBuffers, prefill } from "./plan.js";
 import { tables } from "./rope.js";
 import { Trace } from "./trace.js";
@@ -24,7 +24,10 @@ import { widen } from "./widen.js";
 /** @typedef {import("./kernels.js").Lookup} Lookup */
 /** @typedef {import("./layout.js").Layout} Layout */
 /** @typedef {import("./plan.js").Forward} Forward */
-/** @typedef {{dtype: string, shape: number[], bytes: Uint8Array}} Tensor */
+/**
+ * Blocks have their scales beside them (lib/blocks.js).
+ * @typedef {{dtype: string, shape: number[], bytes: Uint8Array, scales?: {bytes: Uint8Array}}} Tensor
+ */
 /** @typedef {{keys(): Iterable<string>, get(name: string): Tensor | undefined | Promise<Tensor | undefined>}} Source a Map will do */
 /** @typedef {(part: number) => void} OnProgress called with 0 .. 1 */
 /** @typedef {{onProgress?: OnProgress, signal?: AbortSignal}} Watch */
@@ -53,7 +56,10 @@ export class Model {
     /** The variants to run; the first where it says nothing. @type {import("./variants.js").Choice} */
     this.choice = {};
     const pieces = [...placed.values()].flatMap((tensor) => tensor.pieces);
-    this.weights = new Buffers(kernels, pieces.map((piece) => /** @type {[string, number]} */ ([piece.buffer, piece.bytes])));
+    /** @type {[string, number][]} */
+    const sizes = pieces.map(({ buffer, bytes }) => [buffer, bytes]);
+    for (const { scales, scale_bytes } of pieces) if (scale_bytes) sizes.push([scales, scale_bytes]);
+    this.weights = new Buffers(kernels, sizes);
   }
 
   /**
@@ -108,11 +114,16 @@ export class Model {
   upload(name, tensor) {
     const { shape, fmt, pieces } = /** @type {import("./layout.js").Placed} */ (this.placed.get(name));
     const bytes = shape.length === 1 ? widen(tensor) : tensor.bytes;
-    const rowBytes = elementBytes(fmt) * (shape[1] ?? 1);
-    for (const { buffer, row0, rows } of pieces) {
-      const part = bytes.subarray(row0 * rowBytes, (row0 + rows) * rowBytes);
-      this.kernels.write(this.kernels.find(this.weights, buffer), /** @type {Uint8Array<ArrayBuffer>} */ (part));
+    const [wide, scalesWide] = shape.length === 1 ? [4, 0] : rowBytes(fmt, shape[1]);
+    for (const { buffer, row0, rows, scales } of pieces) {
+      this.put(buffer, bytes.subarray(row0 * wide, (row0 + rows) * wide));
+      if (tensor.scales) this.put(scales, tensor.scales.bytes.subarray(row0 * scalesWide, (row0 + rows) * scalesWide));
     }
+  }
+
+  /** Copy bytes into a buffer of weights. @param {string} buffer @param {Uint8Array} bytes */
+  put(buffer, bytes) {
+    this.kernels.write(this.kernels.find(this.weights, buffer), /** @type {Uint8Array<ArrayBuffer>} */ (bytes));
   }
 
   /**

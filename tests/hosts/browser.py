@@ -31,16 +31,17 @@ OPEN = """async (name) => {
   const { requestDevice } = await import("/static/gpu/device.js");
   const { Model } = await import("/static/gpu/runtime.js");
   const { Buffers } = await import("/static/gpu/buffers.js");
-  const { openSafetensors } = await import("/static/lib/safetensors.js");
+  const { checkWeights, openSafetensors } = await import("/static/lib/safetensors.js");
   const get = async (file) => { const r = await fetch(`/model/${name}/${file}`); if (!r.ok) return null; return r; };
   const config = await (await get("config.json")).json();
   const index = await get("model.safetensors.index.json");
   const files = index ? [...new Set(Object.values((await index.json()).weight_map))] : ["model.safetensors"];
-  const source = new Map();
+  const tensors = new Map();
   for (const file of files) {
     const bytes = new Uint8Array(await (await get(file)).arrayBuffer());
-    for (const [key, tensor] of openSafetensors(bytes)) source.set(key, tensor);
+    for (const [key, tensor] of openSafetensors(bytes)) tensors.set(key, tensor);
   }
+  const source = checkWeights(tensors);
   globalThis.device ??= await requestDevice();
   globalThis.Buffers = Buffers;
   globalThis.model?.destroy();

@@ -1,5 +1,7 @@
 """Loading on a device: which extras of a checkpoint are passed over, and weights that no run could use.
 
+A checkpoint in blocks runs as its numbers do: the same logits as the float32 checkpoint of the same values.
+
 Plan: a copy of a checkpoint with harmless extras gives the very numbers of the original (tests/oracle/test_load.py
 shows that transformers does the same); a head that differs and a weight that is NaN are refused by name.
 """
@@ -10,7 +12,9 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
+from tests.blocks import in_blocks, widened
 from tests.checkpoints import checkpoint
+from tests.tolerances import HOST_LOGPROB
 from webgpu.layout import EMBED, HEAD, WeightsMismatch
 
 pytestmark = pytest.mark.gpu
@@ -54,3 +58,26 @@ def test_weights_that_cannot_be_run_are_named(load, tmp_path, name, edit, code):
     with pytest.raises(WeightsMismatch, match=name.replace(".", r"\.")) as refusal:
         load(changed(tmp_path, **{name: edit}))
     assert refusal.value.code == code
+
+
+@pytest.mark.parametrize("name", ["llama-gqa", "llama-mqa-tied"])
+@pytest.mark.parametrize("most_bytes", [1 << 27, 5000])
+def test_blocks_run_as_their_numbers(load, tmp_path, name, most_bytes):
+    blocks = in_blocks(checkpoint(name).folder, tmp_path / "blocks")
+    wide = load(widened(blocks, tmp_path / "wide"))
+    narrow = load(blocks, most_bytes=most_bytes)
+    assert np.abs(logits(narrow) - logits(wide)).max() < HOST_LOGPROB
+    held = [sum(buffer.size for buffer in model.weights.values()) for model in (narrow, wide)]
+    assert held[0] < 0.35 * held[1], "blocks take less than a third of float32 on the device"
+
+
+def test_scales_that_are_not_finite_are_named(load, tmp_path):
+    name = "model.layers.1.mlp.up_proj.weight"
+
+    def spoil(each, blocks):
+        if each == name:
+            blocks.scales[-1, -1, 1] = np.inf
+
+    with pytest.raises(WeightsMismatch, match=r"^model\.layers\.1\.mlp\.up_proj") as refusal:
+        load(in_blocks(checkpoint("llama-gqa").folder, tmp_path / "blocks", spoil))
+    assert refusal.value.code == "tensor-not-finite"

@@ -35,7 +35,7 @@ FORWARDS = [
     ("cache", {"T": 1, "offset": 41, "capacity": 99, "logits": True}),
     ("cache", {"T": 41, "offset": 0, "capacity": 99, "logits": True}),
 ]
-WEIGHTS = [("F32", 1 << 27), ("F16", 1 << 27), ("BF16", 5000)]
+WEIGHTS = [("F32", 1 << 27), ("F16", 1 << 27), ("BF16", 5000), ("Q4_1", 1 << 27), ("Q8_0", 5000)]
 
 
 def plain(value):

@@ -10,6 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from tests.blocks import quantise
 from tests.kernels.drivers import Job
 from tests.tolerances import KERNEL_ERROR_FACTOR, KERNEL_ERROR_FLOOR
 from webgpu import lens_ops, ops
@@ -25,21 +26,25 @@ def agree(name: str, got: np.ndarray, exact: np.ndarray, plain: np.ndarray, more
     assert error <= allowed, f"{name}: error {error:.3g}, allowed {allowed:.3g} (plain float32: {base:.3g})"
 
 
-def weights(full: np.ndarray, fmt: int) -> tuple[np.ndarray, np.ndarray]:
-    """Float32 weights as they are stored in a format, and the float64 values that are left of them."""
+def weights(full: np.ndarray, fmt: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Float32 weights as they are stored in a format, the scales of their blocks, the float64 values left of them."""
+    none = np.zeros(0, "f2")
     if fmt == ops.F16:
-        return full.astype("f2"), full.astype("f2").astype("f8")
+        return full.astype("f2"), none, full.astype("f2").astype("f8")
     if fmt == ops.BF16:
         bits = (full.view("u4") >> 16).astype("u2")
-        return bits, (bits.astype("u4") << 16).view("f4").astype("f8")
-    return full, full.astype("f8")
+        return bits, none, (bits.astype("u4") << 16).view("f4").astype("f8")
+    if fmt in (ops.Q4_1, ops.Q8_0):
+        blocks = quantise(full, "Q4_1" if fmt == ops.Q4_1 else "Q8_0")
+        return blocks.quants, blocks.scales, blocks.values()
+    return full, none, full.astype("f8")
 
 
 def check_matmul(driver, T, d_in, d_out, fmt, bias=False, placed=False) -> None:
     """A product agrees; placed = written into the middle of a larger matrix whose other cells stay as they were."""
     rng = np.random.default_rng(T + d_in)
     x, b = rng.standard_normal((T, d_in), "f4"), rng.standard_normal(d_out, "f4")
-    stored, w = weights(rng.standard_normal((d_out, d_in), "f4"), fmt)
+    stored, scales, w = weights(rng.standard_normal((d_out, d_in), "f4"), fmt)
     row0, col0, stride = (2, 3, d_out + 5) if placed else (0, 0, d_out)
     dispatch = ops.matmul(
         "x",
@@ -50,11 +55,14 @@ def check_matmul(driver, T, d_in, d_out, fmt, bias=False, placed=False) -> None:
         d_in=d_in,
         d_out=d_out,
         fmt=fmt,
+        scales="scales",
         out_row0=row0,
         out_col0=col0,
         out_stride=stride,
     )
-    got = driver.run(Job([dispatch], {"x": x, "w": stored, "b": b}, {"out": ("f4", (T + row0, stride))}))["out"]
+    got = driver.run(
+        Job([dispatch], {"x": x, "w": stored, "scales": scales, "b": b}, {"out": ("f4", (T + row0, stride))})
+    )["out"]
     plain = x @ w.astype("f4").T + (b if bias else 0)
     agree(dispatch.kernel, got[row0:, col0 : col0 + d_out], x.astype("f8") @ w.T + (b if bias else 0), plain)
     rest = np.ones(got.shape, bool)
@@ -67,15 +75,23 @@ def check_embedding(driver, T, D, V, fmt, chunks) -> None:
     rng = np.random.default_rng(D)
     ids = rng.integers(0, V, T).astype("u4")
     ids[0], ids[-1] = 0, V - 1
-    stored, w = weights(rng.standard_normal((V, D), "f4"), fmt)
-    edges = [V * i // chunks for i in range(chunks + 1)]
-    pieces = {f"w{i}": stored[a:b] for i, (a, b) in enumerate(pairwise(edges))}
+    tables, pieces, w = in_pieces(rng.standard_normal((V, D), "f4"), fmt, chunks)
     dispatches = [
-        ops.embedding("ids", name, "out", T=T, D=D, v0=edges[i], v_count=len(piece), fmt=fmt)
-        for i, (name, piece) in enumerate(pieces.items())
+        ops.embedding("ids", name, "out", T=T, D=D, v0=v0, v_count=count, fmt=fmt, scales=scales)
+        for name, v0, count, scales in tables
     ]
     got = driver.run(Job(dispatches, {"ids": ids, **pieces}, {"out": ("f4", (T, D))}))["out"]
     assert np.array_equal(got, w[ids].astype("f4")), "embedding rows differ from the table"
+
+
+def in_pieces(full: np.ndarray, fmt: int, chunks: int) -> tuple[list, dict, np.ndarray]:
+    """A table cut into pieces by rows: [(buffer, v0, v_count, scales)], the buffers, the float64 values."""
+    edges, tables, pieces = [len(full) * i // chunks for i in range(chunks + 1)], [], {}
+    stored, scales, w = weights(full, fmt)
+    for i, (a, b) in enumerate(pairwise(edges)):
+        tables.append((f"w{i}", a, b - a, f"s{i}"))
+        pieces |= {f"w{i}": stored[a:b], f"s{i}": scales[a:b]}
+    return tables, pieces, w
 
 
 def check_rmsnorm(driver, rows, width, eps=1e-5, magnitude=1.0) -> None:
@@ -146,11 +162,8 @@ def check_lens(driver, rows, D, V, fmt, chunks=1, k=10) -> None:
     twins = min(6, V // 2 - 1)
     full[1 : 1 + twins] *= 5  # some of them among the best of every row, ...
     full[V // 2 : V // 2 + twins] = full[1 : 1 + twins]  # ... each with a twin of the same logit: lower id first
-    stored, w = weights(full, fmt)
     targets[:3] = [0xFFFFFFFF, V // 2, 1][:rows]
-    edges = [V * i // chunks for i in range(chunks + 1)]
-    pieces = {f"w{i}": stored[a:b] for i, (a, b) in enumerate(pairwise(edges))}
-    tables = [(name, edges[i], len(piece)) for i, (name, piece) in enumerate(pieces.items())]
+    tables, pieces, w = in_pieces(full, fmt, chunks)
     scratch = lens_ops.lens_scratch(tables, rows=rows, D=D, V=V, k=k)
     dispatches = lens_ops.lens(
         "x", tables, "targets", "ids", "logits", "stats", **{n: n for n in scratch}, rows=rows, D=D, V=V, fmt=fmt, k=k

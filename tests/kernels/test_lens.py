@@ -7,7 +7,7 @@ every weight format; other k; SmolLM2's sizes (slow).
 import pytest
 
 from tests.kernels.checks import check_lens
-from webgpu.ops import BF16, F16, F32
+from webgpu.ops import BF16, F16, F32, Q4_1, Q8_0
 
 pytestmark = pytest.mark.gpu
 
@@ -18,7 +18,7 @@ def test_lens_agrees(driver, rows, V, chunks):
     check_lens(driver, rows, 24, V, F32, chunks)
 
 
-@pytest.mark.parametrize("fmt", [F16, BF16], ids=["f16", "bf16"])
+@pytest.mark.parametrize("fmt", [F16, BF16, Q4_1, Q8_0], ids=["f16", "bf16", "q4_1", "q8_0"])
 def test_lens_packed_weights_agree(driver, fmt):
     check_lens(driver, 6, 64, 1500, fmt, chunks=2)
 

