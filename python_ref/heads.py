@@ -108,7 +108,9 @@ def look_up(patterns: Iterable[Tensor], cases: Sequence[LookUp]) -> Tensor:
     for pattern, case in zip(patterns, cases, strict=True):
         if max(span.stop for span in (case.right, *case.wrong)) > case.query:
             raise ValueError(f"The spans must end before the query: {case}.")
-        right, *wrong = (pattern[..., case.query, span.start : span.stop].sum(-1) for span in (case.right, *case.wrong))
+        right, *wrong = (
+            pattern[..., case.query, span.start : span.stop].sum(-1) for span in (case.right, *case.wrong)
+        )
         margins.append(right - torch.stack(wrong).max(0).values)
     if not margins:
         raise ValueError("A look-up needs at least one text.")

@@ -1,7 +1,7 @@
 """The parts of a block that look at one position at a time: RMSNorm and SwiGLU.
 
-RMSNorm(x) = x / sqrt(mean(x^2) + eps) * weight                      Zhang & Sennrich 2019, equation 4
-SwiGLU(x)  = W_down (silu(W_gate x) * W_up x),  silu(a) = a sigmoid(a)   Shazeer 2020, equation 6
+    RMSNorm(x) = x / sqrt(mean(x^2) + eps) * weight                      Zhang & Sennrich 2019, equation 4
+    SwiGLU(x)  = W_down (silu(W_gate x) * W_up x),  silu(a) = a sigmoid(a)   Shazeer 2020, equation 6
 """
 
 import torch

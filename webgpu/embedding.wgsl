@@ -20,7 +20,7 @@ fn weight(i: u32) -> f32 {
   if (WEIGHT_FORMAT == 0) { return bitcast<f32>(table[i]); }
   if (WEIGHT_FORMAT == 3) {
     let scale = unpack2x16float(scales[i / 32]);
-    return f32(table[i / 8] >> (i % 8 * 4) & 15) * scale.x + scale.y;
+    return f32((table[i / 8] >> (i % 8 * 4)) & 15) * scale.x + scale.y;
   }
   if (WEIGHT_FORMAT == 4) {
     let scale = unpack2x16float(scales[i / 64]);

@@ -1,9 +1,10 @@
 """Which tensors a config needs, and in which GPU buffers each one lies.
 
 Matrices keep the type of the file: `fmt` 0 = f32, 1 = pairs of f16, 2 = pairs of bf16, 3 = Q4_1 and 4 = Q8_0 blocks,
-whose scales lie in a buffer of their own, `name~scales`. Vectors (norm weights, biases) are f32. A tensor whose bytes exceed one binding (128 MiB by default) is split by rows: buffers `name#0`, `name#1`, ...;
-a bias is split like its matrix. The tensor set is strict: nothing missing, every shape as expected, every number
-finite, nothing unexpected but the two extras of `harmless`.
+whose scales lie in a buffer of their own, `name~scales`. Vectors (norm weights, biases) are f32. A tensor whose
+bytes exceed one binding (128 MiB by default) is split by rows: buffers `name#0`, `name#1`, ...; a bias is split like
+its matrix. The tensor set is strict: nothing missing, every shape as expected, every number finite, nothing unexpected
+but the two extras of `harmless`.
 `static/gpu/layout.js` mirrors this.
 """
 

@@ -55,7 +55,8 @@ def lens(
 ) -> list[Dispatch]:
     """Unembed x [rows,D] (after the final norm) and keep what is asked of the logits.
 
-    tables: [(buffer, v0, v_count)] in vocabulary order, a fourth entry names the scales of blocks. targets [rows] u32, 0xffffffff = none. Scratch: lens_scratch.
+    tables: [(buffer, v0, v_count)] in vocabulary order, a fourth entry names the scales of blocks. targets [rows] u32,
+    0xffffffff = none. Scratch: lens_scratch.
     -> ids, logits [rows,k] (best first, equal logits: lower id first), stats [rows,4] = (lse, entropy in nats,
     target logit, target rank with 0 = best; without a target -1e30 and -1). log-probability = logit - lse.
     """

@@ -23,9 +23,9 @@ from webgpu.dispatch import (
 from webgpu.probs import attention_probs
 
 __all__ = [
-    "BF16", "F16", "F32", "MAX_GROUPS", "MAX_HEAD_DIM", "MAX_TURNS", "NONE", "Q4_1", "Q8_0", "Dispatch", "UnsupportedShape", "add",
-    "attention", "attention_operation", "attention_probs", "attention_scratch", "attention_turns", "ceil_div",
-    "embedding", "fold", "matmul", "rmsnorm", "rope", "swiglu",
+    "BF16", "F16", "F32", "MAX_GROUPS", "MAX_HEAD_DIM", "MAX_TURNS", "NONE", "Q4_1", "Q8_0", "Dispatch",
+    "UnsupportedShape", "add", "attention", "attention_operation", "attention_probs", "attention_scratch",
+    "attention_turns", "ceil_div", "embedding", "fold", "matmul", "rmsnorm", "rope", "swiglu",
 ]  # fmt: skip
 
 F32, F16, BF16, Q4_1, Q8_0 = 0, 1, 2, 3, 4

@@ -1,12 +1,12 @@
 """Matrices kept as blocks of 32 weights, exactly the values of the file they come from; about 5 or 8.5 bits a weight.
 
-    Q4_1   w = d * q + m, q in 0 .. 15        NAME.q4_1    U32 [rows, width/8]: element i of a row in bits 4 (i mod 8) ..
-                                              NAME.scales  F16 [rows, width/32, 2]: d and m of each block
-    Q8_0   w = d * q, q in -128 .. 127        NAME.q8_0    I8 [rows, width]
-                                              NAME.scales  F16 [rows, width/32]: d of each block
+    Q4_1   w = d * q + m, q in 0 .. 15      NAME.q4_1    U32 [rows, width/8]: element i of a row in bits 4 (i mod 8) ..
+                                            NAME.scales  F16 [rows, width/32, 2]: d and m of each block
+    Q8_0   w = d * q, q in -128 .. 127      NAME.q8_0    I8 [rows, width]
+                                            NAME.scales  F16 [rows, width/32]: d of each block
 A row is whole blocks, in order, and its words are aligned, so that a kernel reads eight weights with one word. The two
-tensors of a pair stand for one matrix NAME [rows, width]. `static/lib/blocks.js` holds the same rules in the same order.
-Source: ggml, ggml-quants (block_q4_1, block_q8_0); llama.cpp puts a block's scale before its quants, which is unaligned.
+tensors of a pair stand for one matrix NAME [rows, width]. `static/lib/blocks.js` has the same rules in the same order.
+Source: ggml, ggml-quants (block_q4_1, block_q8_0); there a block's scale stands before its quants, which is unaligned.
 """
 
 import re

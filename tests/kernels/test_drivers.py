@@ -8,7 +8,7 @@ import pytest
 from tests.kernels import checks
 from tests.kernels.attention_checks import Attention, check_attention
 from tests.kernels.pattern_checks import check_pattern, check_pixels
-from webgpu.ops import BF16, F16, F32
+from webgpu.ops import BF16, F16, F32, Q4_1, Q8_0
 
 pytestmark = pytest.mark.gpu
 
@@ -22,6 +22,11 @@ def quick(driver) -> None:
         check_pixels(driver, Attention(33, 4, 1, H=16), (0, 33), (0, 33), (5, 7), "max", variant=variant)
     for T, d_in in ((9, 64), (1, 64), (3, 37)):
         checks.check_matmul(driver, T, d_in, 12, F16, bias=True, placed=True)
+    for fmt in (Q4_1, Q8_0):
+        for T in (1, 9):
+            checks.check_matmul(driver, T, 96, 12, fmt)
+        checks.check_embedding(driver, 5, 32, 40, fmt, 2)
+        checks.check_lens(driver, 5, 32, 600, fmt, 2)
     checks.check_embedding(driver, 5, 24, 40, F16, 2)
     checks.check_rmsnorm(driver, 5, 24)
     checks.check_rope(driver, 5, 3, 16, 2)
@@ -48,6 +53,9 @@ def reduced(driver) -> None:
             check_pattern(driver, Attention(65, 4, 2, H=H), variant=variant)
         check_pattern(driver, Attention(257, 9, 3, H=64), variant=variant)
         check_pattern(driver, Attention(97, 4, 2, H=16, window=16, sinks=3), variant=variant)
+    for fmt in (Q4_1, Q8_0):
+        for T, d_in, d_out in ((1, 576, 33), (65, 576, 72), (8, 64, 8)):
+            checks.check_matmul(driver, T, d_in, d_out, fmt)
     for fmt in (F32, F16, BF16):
         for T, d_in, d_out in ((1, 576, 33), (65, 576, 72), (8, 64, 8), (5, 61, 11)):
             checks.check_matmul(driver, T, d_in, d_out, fmt)

@@ -9,7 +9,7 @@ from tests.kernels import checks
 from tests.kernels.attention_checks import Attention, check_attention
 from tests.kernels.drivers import ROOT, Wgpu
 from tests.kernels.pattern_checks import check_pattern, check_pixels
-from webgpu.ops import BF16, F16, F32
+from webgpu.ops import BF16, F16, F32, Q4_1, Q8_0
 
 pytestmark = pytest.mark.gpu
 
@@ -256,6 +256,21 @@ MISTAKES = {
         "vec2f(bitcast<f32>(pair << 16), bitcast<f32>(pair & 0xffff0000u))",
         "vec2f(bitcast<f32>(pair & 0xffff0000u), bitcast<f32>(pair << 16))",
         matmul(1, BF16),
+    ),
+    "nibble keeps its neighbour's scale": ("matmul", "1.0 / 256", "1.0 / 16", matmul(9, Q4_1)),
+    "block's minimum forgotten": ("matvec", "fma(hi, d, vec4f(scale.y))", "hi * d", matmul(1, Q4_1)),
+    "scale of the block before": ("matmul", "i / 4 % 2 == 1", "i / 4 % 2 == 0", matmul(9, Q8_0)),
+    "bytes without sign": (
+        "matvec",
+        "bitcast<vec4i>(vec4u(word << 24, word << 16, word << 8, word)) >>",
+        "vec4u(word << 24, word << 16, word << 8, word) >>",
+        matmul(1, Q8_0),
+    ),
+    "embedding of another block's scale": (
+        "embedding",
+        "scales[i / 32]",
+        "scales[i / 64]",
+        lambda driver: checks.check_embedding(driver, 5, 64, 40, Q4_1, 1),
     ),
     "writes a row past the end": ("matmul", "t + i < p.T)", "t + i < p.T + 1)", matmul(9, F32)),
     "bias forgotten": ("matmul", "= values[i] + b", "= values[i]", matmul(9, F32)),

@@ -1,6 +1,7 @@
 """README.md of the model: the card's figures as text and tables. Nothing here is written by hand after a run."""
 
 
+
 def readme(card: dict, heads: list[dict], prompts: list[dict]) -> str:
     """The whole text."""
     parts = [_opening(card), _figures(card), _depth(card), _heads(heads), _prompts(prompts), _samples(card)]
@@ -63,12 +64,8 @@ def _at(found: dict) -> str:
 
 
 def _depth(card: dict) -> str:
-    lines = [
-        "## Through depth",
-        "| text | measure | embedding | "
-        + " | ".join(f"after layer {layer}" for layer in range(card["recipe"]["shape"]["L"]))
-        + " |",
-    ]
+    lines = ["## Through depth", "| text | measure | embedding | " + " | ".join(
+        f"after layer {layer}" for layer in range(card["recipe"]["shape"]["L"])) + " |"]
     lines.append("|" + "---|" * (card["recipe"]["shape"]["L"] + 3))
     for text, depths in card["measured"]["depth"].items():
         for name, values in depths.items():
@@ -105,7 +102,7 @@ def _samples(card: dict) -> str:
     lines = ["## Samples, as they came", "Temperature 0.7, the 40 likeliest tokens, at most 30 of them."]
     for sample in card["samples"]:
         text = sample["text"].replace("\n", " ")
-        lines.append(f"- seed {sample['seed']}: **{sample['prompt']}**{text[len(sample['prompt']) :]}")
+        lines.append(f"- seed {sample['seed']}: **{sample['prompt']}**{text[len(sample['prompt']):]}")
     return "\n".join(lines)
 
 

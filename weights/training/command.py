@@ -1,8 +1,8 @@
 """The command line: `playground train-tiny`, or `python -m weights.training`.
 
-train      everything: tokenizer, two stages, export, evaluation, card; goes on where it was interrupted
-evaluate   measure a checkpoint folder and print the figures
-smoke      minutes instead of an hour: induction heads at a small size, which the tests run
+    train      everything: tokenizer, two stages, export, evaluation, card; goes on where it was interrupted
+    evaluate   measure a checkpoint folder and print the figures
+    smoke      minutes instead of an hour: induction heads at a small size, which the tests run
 """
 
 import argparse

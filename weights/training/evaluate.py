@@ -1,6 +1,6 @@
 """The evaluation: every figure that the model card states and that the tests hold the committed model to.
 
-python -m weights.training evaluate weights/tiny [--text stories.txt]
+    python -m weights.training evaluate weights/tiny [--text stories.txt]
 """
 
 from dataclasses import dataclass, field

@@ -3,12 +3,7 @@
 from weights.training.evaluate import Report
 
 SCORES = (
-    "previous_token",
-    "induction",
-    "duplicate_token",
-    "first_token",
-    "selectivity",
-    "receiver_first",
+    "previous_token", "induction", "duplicate_token", "first_token", "selectivity", "receiver_first",
     "receiver_second",
     "look_up",
 )

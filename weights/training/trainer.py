@@ -82,7 +82,9 @@ def _resume(network: Network, optimiser: Optimiser, memory: dict, checkpoint: Pa
     return state["step"], state["seconds"]
 
 
-def _save(network: Network, optimiser: Optimiser, memory: dict, checkpoint: Path, step: int, seconds: float) -> None:
+def _save(
+    network: Network, optimiser: Optimiser, memory: dict, checkpoint: Path, step: int, seconds: float
+) -> None:
     """Write beside, then rename: an interruption leaves the old checkpoint or the new one."""
     state = {"network": network.state_dict(), "optimiser": optimiser.state_dict(), "memory": memory}
     state |= {"step": step, "seconds": seconds}

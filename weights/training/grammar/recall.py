@@ -1,8 +1,8 @@
 """Texts that are completed by finding something said before: a name, a value, the next word of a list.
 
-When Mary and John went to the store, John gave a drink to Mary.
-apple: red, key: blue. key: blue, apple: red.
-bread shell map cat. bread shell map cat.
+    When Mary and John went to the store, John gave a drink to Mary.
+    apple: red, key: blue. key: blue, apple: red.
+    bread shell map cat. bread shell map cat.
 """
 
 from random import Random

@@ -34,9 +34,9 @@ def story_text(r: Random) -> str:
         ),
         r.choice(
             [
-                f'{friend} asked, "Can I see your {thing}?" {name} said, "Yes, you can see my {thing}."',
-                f'{name} gave the {thing} to {friend}. {friend} said, "Thank you, {name}."',
-                f'"Look at my {thing}," said {name}. "I like your {thing}," said {friend}.',
+                f"{friend} asked, \"Can I see your {thing}?\" {name} said, \"Yes, you can see my {thing}.\"",
+                f"{name} gave the {thing} to {friend}. {friend} said, \"Thank you, {name}.\"",
+                f"\"Look at my {thing},\" said {name}. \"I like your {thing},\" said {friend}.",
             ]
         ),
         r.choice([f"{name} and {friend} played together.", f"{name} and {friend} were very happy."]),

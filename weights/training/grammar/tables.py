@@ -34,7 +34,9 @@ def schema(r: Random, held_out: bool = False, loose: bool = False) -> Schema:
         if is_held_out(names) == held_out:
             break
     columns = r.sample(COLUMNS, 4 * len(names))
-    return Schema({name: columns[4 * i : 4 * i + (r.choice([3, 4]) if loose else 4)] for i, name in enumerate(names)})
+    return Schema(
+        {name: columns[4 * i : 4 * i + (r.choice([3, 4]) if loose else 4)] for i, name in enumerate(names)}
+    )
 
 
 def query(r: Random, s: Schema, table: str | None = None) -> str:
