@@ -34,6 +34,18 @@ def quick(driver) -> None:
     checks.check_lens(driver, 5, 24, 600, F16, 2)
 
 
+def products(driver) -> None:
+    """Every weight format over the edges of the register block."""
+    for fmt in (Q4_1, Q8_0):
+        for T, d_in, d_out in ((1, 576, 33), (65, 576, 72), (8, 64, 8)):
+            checks.check_matmul(driver, T, d_in, d_out, fmt)
+    for fmt in (F32, F16, BF16):
+        for T, d_in, d_out in ((1, 576, 33), (65, 576, 72), (8, 64, 8), (5, 61, 11)):
+            checks.check_matmul(driver, T, d_in, d_out, fmt)
+        checks.check_embedding(driver, 17, 33, 50, fmt, 3)
+        checks.check_lens(driver, 6, 64, 1500, fmt, 2)
+
+
 def reduced(driver) -> None:
     """The matrix's corners: head dimensions, lengths, groupings, windows, offsets, magnitudes, formats."""
     for H, heads in ((32, (4, 4)), (48, (4, 2)), (64, (9, 3)), (80, (14, 2)), (96, (4, 1)), (128, (4, 2))):
@@ -53,14 +65,7 @@ def reduced(driver) -> None:
             check_pattern(driver, Attention(65, 4, 2, H=H), variant=variant)
         check_pattern(driver, Attention(257, 9, 3, H=64), variant=variant)
         check_pattern(driver, Attention(97, 4, 2, H=16, window=16, sinks=3), variant=variant)
-    for fmt in (Q4_1, Q8_0):
-        for T, d_in, d_out in ((1, 576, 33), (65, 576, 72), (8, 64, 8)):
-            checks.check_matmul(driver, T, d_in, d_out, fmt)
-    for fmt in (F32, F16, BF16):
-        for T, d_in, d_out in ((1, 576, 33), (65, 576, 72), (8, 64, 8), (5, 61, 11)):
-            checks.check_matmul(driver, T, d_in, d_out, fmt)
-        checks.check_embedding(driver, 17, 33, 50, fmt, 3)
-        checks.check_lens(driver, 6, 64, 1500, fmt, 2)
+    products(driver)
     checks.check_rmsnorm(driver, 65, 576)
     checks.check_rope(driver, 65, 2, 80, 1)
 
