@@ -2,7 +2,7 @@
 import { count, three } from "../lib/numbers.js";
 import { glyphs } from "./chips.js";
 import { byId, h } from "./dom.js";
-import { depthWords } from "./lens_cells.js";
+import { depthName, depthWords } from "./lens_cells.js";
 import { rankPlot, rankStory } from "./rank_plot.js";
 import { barList, fillBars } from "./row_bars.js";
 import { sentence } from "./session.js";
@@ -73,7 +73,7 @@ export function mountCell() {
 /** @param {number[]} ranks 0 is first */
 function rankTable(ranks) {
   const rows = ranks.map((rank, layer) =>
-    h("tr", {}, h("th", { scope: "row", text: layer === 0 ? "emb" : layer }), h("td", { text: count(rank + 1) })),
+    h("tr", {}, h("th", { scope: "row", text: depthName(layer) }), h("td", { text: count(rank + 1) })),
   );
   return h(
     "details",
@@ -82,7 +82,7 @@ function rankTable(ranks) {
     h(
       "table",
       { class: "numbers" },
-      h("thead", {}, h("tr", {}, h("th", { scope: "col", text: "layer" }), h("th", { scope: "col", text: "rank" }))),
+      h("thead", {}, h("tr", {}, h("th", { scope: "col", text: "after" }), h("th", { scope: "col", text: "rank" }))),
       h("tbody", {}, ...rows),
     ),
   );

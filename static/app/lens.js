@@ -23,7 +23,7 @@ export class LensPanel {
     });
     this.legend = h("p", {
       class: "small dim",
-      text: "Colour: probability of the token shown, 0 dark to 1 yellow. Row n reads the residual stream after n layers; emb: the embedding itself.",
+      text: "Colour: probability of the token shown, 0 dark to 1 yellow. Row Ln reads the residual stream after layer n; emb: the embedding itself.",
     });
     panelTop(byId("depth-title"), this.about, h("span", { class: "spacer" }), this.status);
     this.panel.append(this.grid, this.legend);

@@ -5,8 +5,12 @@ import { glyphs } from "./chips.js";
 import { h } from "./dom.js";
 import { glyphOf, store } from "./state.js";
 
-/** @param {number} depth a row of the lens, 0..L */
-export const depthWords = (depth) => (depth === 0 ? "embedding" : `after ${depth} layer${depth === 1 ? "" : "s"}`);
+/** @param {number} depth a row of the lens, 0..L: layers are counted from 0, as in the wall */
+export const depthWords = (depth) => (depth === 0 ? "embedding" : `after layer ${depth - 1}`);
+/** @param {number} depth the same, short */
+export const depthName = (depth) => (depth === 0 ? "emb" : `L${depth - 1}`);
+/** @param {number} L @returns {string[]} names of all rows from the embedding on */
+export const depthNames = (L) => Array.from({ length: L + 1 }, (_, depth) => depthName(depth));
 
 /**
  * @param {number | null} layer null: the row of token names
@@ -16,7 +20,7 @@ export function lensRow(layer, width) {
   const label =
     layer === null
       ? h("div", { role: "columnheader", class: "lens-label" }, h("span", { class: "visually-hidden", text: "layers" }))
-      : h("div", { role: "rowheader", class: "lens-label", text: layer === 0 ? "emb" : layer, "aria-label": depthWords(layer) });
+      : h("div", { role: "rowheader", class: "lens-label", text: depthName(layer), "aria-label": depthWords(layer) });
   const row = h("div", { role: "row", class: layer === null ? "lens-row names" : "lens-row", "data-layer": layer ?? "" }, label);
   row.style.width = `${width}px`;
   return row;

@@ -2,6 +2,7 @@
 import { megabytes } from "../lib/numbers.js";
 import { byId, h } from "./dom.js";
 import { keptWeightBytes, weightBytes } from "./models.js";
+import { openReport } from "./report_panel.js";
 import { switchModel } from "./session.js";
 import { store } from "./state.js";
 
@@ -103,6 +104,7 @@ async function draw(panel, close) {
         h("strong", { text: model.name }),
         h("p", { class: "small dim", text: `${headsWords(model)} · ${megabytes(bytes)} · ${model.licence}` }),
         h("p", { class: "small", text: words }),
+        ...reportLines(model, close),
         h("p", { class: "small dim mono hash", title: model.hash, text: `sha256 ${model.hash.slice(0, 16)}…` }),
       ),
       cancel,
@@ -127,3 +129,17 @@ async function draw(panel, close) {
 
 /** @param {string} id */
 const command = (id) => h("code", { text: `playground pull ${id}` });
+
+/**
+ * What was measured of a model's heads, or one line that says why there is nothing to see.
+ * @param {ModelEntry} model
+ * @param {() => void} close
+ */
+function reportLines(model, close) {
+  const { heads, depth, problems } = model.report;
+  const measured = heads.length > 0 || Object.keys(depth).length > 0;
+  const show = () => (close(), openReport(model));
+  const none = h("p", { class: "small dim", text: "Its heads were not measured; the wall scores them on your prompt." });
+  const button = h("button", { type: "button", class: "report-button", text: "What its heads do", "aria-label": `What its heads do: ${model.name}`, onclick: show });
+  return [measured ? button : problems.length ? null : none, ...problems.map((text) => h("p", { class: "small problem", text }))];
+}

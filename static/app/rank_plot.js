@@ -28,8 +28,8 @@ export function rankPlot(ranks, depth, name) {
   parts.push(svg("circle", { class: "dot", cx: x(depth), cy: y(ranks[depth]), r: 3 }));
   parts.push(
     label(BOX.left, HEIGHT - 4, "emb", "middle"),
-    label(x(last), HEIGHT - 4, String(last), "end"),
-    label((x(0) + x(last)) / 2, HEIGHT - 4, "layer", "middle"),
+    label(x(last), HEIGHT - 4, last === 0 ? "" : `L${last - 1}`, "end"),
+    label((x(0) + x(last)) / 2, HEIGHT - 4, "after layer", "middle"),
   );
   return svg("svg", { class: "rank-plot", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": rankStory(ranks, name) }, ...parts);
 }
@@ -50,7 +50,7 @@ export function rankStory(ranks, glyph) {
   let firstSince = ranks.length;
   while (firstSince > 0 && ranks[firstSince - 1] === 0) firstSince -= 1;
   const far = ranks.findLastIndex((rank) => rank >= 100);
-  const start = far > 0 ? `${name} is beyond rank 100 up to ${far} of ${last} layers` : `${name} starts at rank ${count(ranks[0] + 1)}`;
+  const start = far > 0 ? `${name} is beyond rank 100 up to layer ${far - 1}` : `${name} starts at rank ${count(ranks[0] + 1)}`;
   if (firstSince > last) return `${start} and ends at rank ${count(ranks[last] + 1)}.`;
-  return firstSince === 0 ? `${name} is first at every depth.` : `${start} and is first from ${firstSince} on.`;
+  return firstSince === 0 ? `${name} is first at every depth.` : `${start} and is first from layer ${firstSince - 1} on.`;
 }

@@ -27,6 +27,7 @@ import { Store } from "./store.js";
  * @typedef {object} ModelEntry
  * @property {string} id
  * @property {string} name
+ * @property {string} about what it is, in a sentence; may be empty
  * @property {string} family
  * @property {string} licence
  * @property {string} source

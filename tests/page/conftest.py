@@ -1,5 +1,6 @@
 """One Chromium and one server per model for the whole folder; a fresh context per test."""
 
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,7 @@ from playwright.sync_api import Browser, Page, Playwright, sync_playwright
 
 from tests.page.harness import SWIFTSHADER, Server, Watched, launch, open_link, running_server, wait_picture, watch
 from tests.page.small import make_small_model
+from weights.places import OWN_MODELS
 
 WIDE = {"width": 1440, "height": 900}
 
@@ -41,9 +43,15 @@ def small_server(small_model: Path) -> Iterator[Server]:
 
 @pytest.fixture(scope="package")
 def tiny_server(small_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """The embedded model as the default; one other model, `small`, lies in the cache."""
+    """The embedded model as the default; in the cache, `small`, and `stale`: a copy whose reports went wrong."""
     cache = tmp_path_factory.mktemp("cache")
     shutil.copytree(small_model, cache / "models" / "small")
+    stale = shutil.copytree(OWN_MODELS / "tiny", cache / "models" / "stale")
+    heads = json.loads((stale / "heads.json").read_text("utf-8"))
+    (stale / "heads.json").write_text(json.dumps({**heads, "model_sha256": "0" * 64}), "utf-8")
+    card = json.loads((stale / "card.json").read_text("utf-8"))
+    (stale / "card.json").write_text(json.dumps({**card, "name": "Stale"}), "utf-8")
+    (stale / "prompts.json").write_text('{"prompts": [', "utf-8")
     with running_server("tiny", PLAYGROUND_CACHE=str(cache)) as server:
         yield server
 

@@ -53,7 +53,7 @@ def test_keyboard_walk_from_prompt_to_cell_to_lens(page: Page):
     page.keyboard.press("ArrowUp")
     page.keyboard.press("ArrowLeft")
     until(page, "document.activeElement.id === 'lens-3-2'")
-    until(page, "document.querySelector('#cell-title').textContent.startsWith('After 3 layers at')")
+    until(page, "document.querySelector('#cell-title').textContent.startsWith('After layer 2 at')")
     tab_to(page, "#next")
 
 
@@ -112,6 +112,22 @@ def test_axe_finds_nothing_serious(page: Page, theme: str):
     page.wait_for_selector("#prompt-error:visible")
     assert not serious(page), "refused"
     page.emulate_media(color_scheme="light")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing_serious_on_the_measured_model(watched: Watched, tiny_server: Server, theme: str):
+    watched.page.emulate_media(color_scheme=theme)
+    page = watched.open(tiny_server.url)
+    wait_lens(page)
+    page.evaluate(AXE.read_text("utf-8"))
+    assert not serious(page), "opening"
+    open_link(page, "#o=measured.induction&f=known")
+    page.wait_for_selector(".wall-captions span")
+    assert not serious(page), "ordered"
+    page.locator("#model-button").click()
+    page.locator(".report-button").first.click()
+    page.wait_for_selector("#report-dialog[open]")
+    assert not serious(page), "report"
 
 
 def serious(page: Page) -> list:

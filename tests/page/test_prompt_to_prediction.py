@@ -79,7 +79,7 @@ def test_token_selected_anywhere_is_selected_everywhere(page: Page):
     page.locator("#lens-1-5").click()
     until(page, "document.querySelector('#row-title').textContent.startsWith('Query 5 ')")
     assert page.locator(".chip[aria-selected=true]").get_attribute("data-token") == "5"
-    assert page.locator("#cell-title").text_content().startswith("After 1 layer at")
+    assert page.locator("#cell-title").text_content().startswith("After layer 0 at")
 
 
 def test_lens_last_row_is_the_prediction(page: Page):

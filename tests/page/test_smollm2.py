@@ -35,7 +35,7 @@ def test_ioi_prompt_shows_270_heads_and_mary(watched: Watched, large_server: Ser
     assert first.locator(".bar-value").text_content().startswith("0.92")
     wait_lens(page, LARGE_MS)
     assert page.locator("#lens-30-13").text_content() == "·Mary"
-    assert "is first from 30 on" in page.locator("#rank-story").text_content()
+    assert "is first from layer 29 on" in page.locator("#rank-story").text_content()
     check_readme_picture(page)
     check_against_oracle(page, large_server)
     check_every_prompt(page)

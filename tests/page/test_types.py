@@ -94,7 +94,7 @@ def test_server_trace_asks_again_after_a_failure_and_says_when_it_is_gone(found:
 
 def test_rank_story_quotes_its_token(found: dict):
     assert found["stories"] == [
-        "“,” starts at rank 39 and is first from 2 on.",
+        "“,” starts at rank 39 and is first from layer 1 on.",
         "“·a” is first at every depth.",
-        "“x” is beyond rank 100 up to 1 of 2 layers and ends at rank 6.",
+        "“x” is beyond rank 100 up to layer 0 and ends at rank 6.",
     ]

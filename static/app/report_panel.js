@@ -1,0 +1,118 @@
+// What was measured of a model, in a dialog: a sortable table of every head, the lens through depth, data and licence.
+import { count } from "../lib/numbers.js";
+import { byId, h } from "./dom.js";
+import { depthNames } from "./lens_cells.js";
+import { NAMED, SCORES, figure } from "./scores.js";
+import { switchModel } from "./session.js";
+import { store } from "./state.js";
+
+/** @typedef {import("./state.js").ModelEntry} ModelEntry */
+/** @typedef {import("./state.js").HeadScores} HeadScores */
+
+const TEXTS = /** @type {Record<string, string>} */ ({ agreement: "lens agrees with the answer", cross_entropy: "nats per token" });
+
+/**
+ * Shows the report of a model; choosing a head in it loads the model where another is in use, and opens the head.
+ * @param {ModelEntry} entry
+ */
+export function openReport(entry) {
+  const dialog = /** @type {HTMLDialogElement} */ (byId("report-dialog"));
+  const { heads, depth } = entry.report;
+  const open = (/** @type {HeadScores} */ { layer, head }) => {
+    dialog.close();
+    byId("model-button").focus();
+    if (store.state.entry?.id !== entry.id) switchModel(entry.id).catch(() => {}); // a notice says what went wrong
+    store.set({ layer, head });
+  };
+  dialog.replaceChildren(
+    h(
+      "div",
+      { class: "dialog-body" },
+      h(
+        "div",
+        { class: "dialog-top" },
+        h("h2", { id: "report-title", text: `What the heads of ${entry.name} do` }),
+        h("button", { type: "button", text: "Close", onclick: () => dialog.close() }),
+      ),
+      h("p", { class: "small dim", text: `${entry.about} Scores from −1 to 1 on held-out text, as python_ref/heads.py defines them.` }),
+      heads.length > 0 ? headTable(entry, open) : null,
+      Object.keys(depth).length > 0 ? h("h3", { text: "Through depth: what each layer would say, on held-out text" }) : null,
+      Object.keys(depth).length > 0 ? depthTable(entry) : null,
+      h("p", { class: "small dim", text: sourceWords(entry) }),
+    ),
+  );
+  dialog.showModal();
+}
+
+/** Data, size, licence and commit, in short. @param {ModelEntry} entry */
+function sourceWords({ licence, hash, report: { about } }) {
+  const { data, parameters, training_minutes, commit } = about;
+  return [
+    data && `Trained on: ${data}.`,
+    parameters && `${count(parameters)} parameters${training_minutes ? `, ${count(training_minutes)} minutes of training` : ""}.`,
+    `Licence of the weights: ${licence}; SHA-256 ${hash.slice(0, 16)}…${commit ? `, commit ${commit.slice(0, 12)}` : ""}.`,
+  ]
+    .filter(Boolean)
+    .join(" ");
+}
+
+/**
+ * Every head with its scores. A column's button sorts by it, largest first; a second time back to the order of the layers.
+ * @param {ModelEntry} entry
+ * @param {(head: HeadScores) => void} open
+ */
+function headTable({ report: { heads, scores } }, open) {
+  const best = Object.fromEntries(scores.map((score) => [score, Math.max(...heads.map((head) => head[score]))]));
+  const body = h("tbody");
+  const columns = scores.map((score) => h("th", { scope: "col", "aria-sort": "none" }));
+  const sort = (/** @type {string | null} */ by) => {
+    const sorted = by ? heads.toSorted((a, b) => b[by] - a[by] || a.layer - b.layer || a.head - b.head) : heads;
+    body.replaceChildren(...sorted.map((head) => headRow(head, scores, best, open)));
+    columns.forEach((column, i) => column.setAttribute("aria-sort", scores[i] === by ? "descending" : "none"));
+  };
+  columns.forEach((column, i) => {
+    const { name, about } = SCORES[scores[i]];
+    const run = () => sort(column.getAttribute("aria-sort") === "none" ? scores[i] : null);
+    column.append(h("button", { type: "button", class: "quiet sorter", text: name, title: about, onclick: run }));
+  });
+  sort(null);
+  const head = h("thead", {}, h("tr", {}, h("th", { scope: "col", text: "head" }), ...columns));
+  const table = h("table", { class: "numbers report-table", id: "report-heads" }, head, body);
+  return h("div", { class: "table-scroll", tabindex: 0, role: "region", "aria-label": "Scores of every head" }, table);
+}
+
+/**
+ * @param {HeadScores} head
+ * @param {string[]} scores
+ * @param {Record<string, number>} best largest of each column
+ * @param {(head: HeadScores) => void} open
+ */
+function headRow(head, scores, best, open) {
+  const name = `L${head.layer} H${head.head}`;
+  const called = head.called.length > 0 ? `, called ${head.called.join("; ")}` : "";
+  const button = h("button", { type: "button", class: "quiet", text: name, "aria-label": `${name}: open this head${called}`, onclick: () => open(head) });
+  const cells = scores.map((score) => {
+    const top = head[score] === best[score];
+    const value = figure(head[score]);
+    return h("td", { class: top ? "best" : head[score] >= NAMED ? "high" : null }, top ? h("strong", { text: value }) : value);
+  });
+  return h("tr", {}, h("th", { scope: "row" }, button), ...cells);
+}
+
+/** Lens agreement and cross-entropy of every text after every layer. @param {ModelEntry} entry */
+function depthTable({ shape, report: { depth } }) {
+  const layers = depthNames(shape.L).map((text) => h("th", { scope: "col", text }));
+  const rows = Object.entries(depth).flatMap(([text, measures]) =>
+    Object.entries(measures).map(([measure, values]) =>
+      h(
+        "tr",
+        {},
+        h("th", { scope: "row", text: `${text}: ${TEXTS[measure] ?? measure}` }),
+        ...values.map((value) => h("td", { text: value.toFixed(2) })),
+      ),
+    ),
+  );
+  const head = h("thead", {}, h("tr", {}, h("th", { scope: "col", text: "text" }), ...layers));
+  const table = h("table", { class: "numbers report-table", id: "report-depth" }, head, h("tbody", {}, ...rows));
+  return h("div", { class: "table-scroll", tabindex: 0, role: "region", "aria-label": "Through depth" }, table);
+}
