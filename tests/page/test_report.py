@@ -83,6 +83,7 @@ def test_stale_and_broken_files_are_named_and_the_page_is_whole(watched: Watched
     assert page.locator("#wall .known").count() == 0
     assert page.locator("#wall-order optgroup").count() == 1
     page.locator("#model-button").click()
+    page.wait_for_selector("#model-panel .problem")
     problems = page.locator("#model-panel .menu-row[aria-current] .problem").all_text_contents()
     assert [text.split(" ")[0] for text in problems] == ["heads.json", "prompts.json"]
     assert "measured on other weights" in problems[0] and "is not JSON" in problems[1]
