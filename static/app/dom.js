@@ -79,6 +79,22 @@ export function announce(sentence) {
 }
 
 /**
+ * Says on the button itself that its work is done, for two seconds: a line elsewhere would move what stands below it.
+ * @param {HTMLElement} button
+ * @param {string} text
+ */
+export function flash(button, text) {
+  const { textContent, ariaLabel } = button;
+  if (button.dataset.flash) return;
+  Object.assign(button, { textContent: text, ariaLabel: null });
+  button.dataset.flash = "on";
+  setTimeout(() => {
+    Object.assign(button, { textContent, ariaLabel });
+    delete button.dataset.flash;
+  }, 2000);
+}
+
+/**
  * Hands the visitor a file made in the page.
  * @param {string} name
  * @param {string | Uint8Array<ArrayBuffer>} content

@@ -1,5 +1,5 @@
 // One head's weights as text that other programs read. The whole head up to 1,024 tokens, else the part that is shown.
-import { announce, saveFile } from "./dom.js";
+import { announce, byId, flash, saveFile } from "./dom.js";
 import { notify } from "./state.js";
 
 const MOST = 1024;
@@ -30,9 +30,14 @@ export async function exportHead(data, form, { shown, zoom, prompt, entry, noFir
   const line = (/** @type {number} */ i) => Array.from(cells.subarray(i * cols, (i + 1) * cols), (w) => (Number.isNaN(w) ? "" : String(w)));
   const grid = [["query/key", ...names.slice(col0, col0 + cols)], ...Array.from({ length: rows }, (_, i) => [names[row0 + i], ...line(i)])];
   if (form === "copy") {
-    await navigator.clipboard.writeText(grid.map((cell) => cell.join("\t")).join("\n"));
-    announce("Copied as a table.");
-    notify({ id: "export", kind: "info", text: `${rows} × ${cols} weights are in the clipboard, separated by tabs.` });
+    try {
+      await navigator.clipboard.writeText(grid.map((cell) => cell.join("\t")).join("\n"));
+    } catch {
+      const text = "The browser does not let this page write to the clipboard; CSV saves the same numbers.";
+      return void notify({ id: "export", kind: "info", text });
+    }
+    flash(byId("copy-head"), "Copied");
+    announce(`${rows} × ${cols} weights are in the clipboard, separated by tabs.`);
   } else if (form === "csv") {
     saveFile(`${name}.csv`, grid.map((row) => row.map(quoted).join(",")).join("\r\n"), "text/csv");
   } else {

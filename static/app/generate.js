@@ -1,27 +1,39 @@
 // Writing on from the prompt: sampling settings, a stop button, and the text back into the prompt.
+import { SAMPLING_RANGES } from "../lib/permalink.js";
 import { plural } from "../lib/numbers.js";
 import { h } from "./dom.js";
 import { writePrompt } from "./examples.js";
 import { store } from "./state.js";
 
-/** id, label, first value, smallest, largest, step, what it does */
+/** Field of the view, id, label, step, what it does. The link holds them too. */
 const SETTINGS = /** @type {const} */ ([
-  ["temperature", "Temperature", 0, 0, 5, 0.1, "0 always takes the likeliest token"],
-  ["top-k", "Top k", 0, 0, 100000, 1, "keeps the k likeliest tokens; 0 keeps all"],
-  ["top-p", "Top p", 1, 0.01, 1, 0.01, "keeps the likeliest tokens that hold this share of probability; 1 keeps all"],
-  ["seed", "Seed", 1, 0, 4294967295, 1, "the same seed gives the same text"],
-  ["max-tokens", "Tokens", 24, 1, 512, 1, "stops after this many"],
+  ["temperature", "temperature", "Temperature", 0.1, "0 always takes the likeliest token"],
+  ["topK", "top-k", "Top k", 1, "keeps the k likeliest tokens; 0 keeps all"],
+  ["topP", "top-p", "Top p", 0.01, "keeps the likeliest tokens that hold this share of probability; 1 keeps all"],
+  ["seed", "seed", "Seed", 1, "the same seed gives the same text"],
+  ["maxTokens", "max-tokens", "Tokens", 1, "stops after this many"],
 ]);
+
+/** @param {HTMLInputElement} field */
+const wrong = (field) => !field.checkValidity() || field.value === "";
+
+/** @returns {{element: HTMLElement, fields: HTMLInputElement[]}} the settings as fields; view and fields follow each other */
+function samplingFields() {
+  const element = h("div", { class: "sampling" });
+  const fields = SETTINGS.map(([name, id, label, step, about]) => {
+    const [min, max] = SAMPLING_RANGES[name];
+    const field = h("input", { type: "number", id: `sampling-${id}`, min, max, step, title: about });
+    field.addEventListener("input", () => wrong(field) || store.set({ [name]: Number(field.value) }));
+    store.on([name], (state) => document.activeElement === field || (field.value = String(state[name])));
+    element.append(h("label", { for: `sampling-${id}`, text: label, title: about }), field);
+    return field;
+  });
+  return { element, fields };
+}
 
 /** @param {HTMLElement} panel */
 export function mountGenerate(panel) {
-  /** @type {Record<string, HTMLInputElement>} */
-  const fields = {};
-  const settings = h("div", { class: "sampling" });
-  for (const [id, label, value, min, max, step, about] of SETTINGS) {
-    fields[id] = h("input", { type: "number", id: `sampling-${id}`, value, min, max, step, title: about });
-    settings.append(h("label", { for: `sampling-${id}`, text: label, title: about }), fields[id]);
-  }
+  const { element: settings, fields } = samplingFields();
   const go = h("button", { type: "button", class: "primary", id: "generate", text: "Generate" });
   const stop = h("button", { type: "button", id: "stop", text: "Stop", hidden: true });
   const take = h("button", { type: "button", id: "take", text: "Put into the prompt", hidden: true });
@@ -54,19 +66,12 @@ export function mountGenerate(panel) {
     output.hidden = text === "";
     output.replaceChildren(h("span", { class: "dim", text: from.slice(-60) }), h("mark", { text }));
   };
-  const read = () => ({
-    temperature: number(fields.temperature),
-    topK: number(fields["top-k"]),
-    topP: number(fields["top-p"]),
-    seed: number(fields.seed),
-    maxTokens: number(fields["max-tokens"]),
-  });
   const run = async () => {
     const { engine, tokens, shown, entry, prompt } = store.state;
     if (!engine || !tokens || shown.length === 0) return;
-    const wrong = Object.values(fields).find((field) => !field.checkValidity() || field.value === "");
-    for (const field of Object.values(fields)) field.setAttribute("aria-invalid", String(field === wrong));
-    if (wrong) return say(`${wrong.labels?.[0].textContent} must be between ${wrong.min} and ${wrong.max}.`, true);
+    const bad = fields.find(wrong);
+    for (const field of fields) field.setAttribute("aria-invalid", String(field === bad));
+    if (bad) return say(`${bad.labels?.[0].textContent} must be between ${bad.min} and ${bad.max}.`, true);
     running = new AbortController();
     const mine = running;
     [text, from] = ["", prompt];
@@ -81,7 +86,8 @@ export function mountGenerate(panel) {
     const made = [];
     const began = performance.now();
     try {
-      const { maxTokens, ...sampling } = read();
+      const { maxTokens, temperature, topK, topP, seed } = store.state;
+      const sampling = { temperature, topK, topP, seed };
       const room = Math.min(maxTokens, (entry?.max_tokens ?? 0) - ids.length);
       if (room < 1) throw new Error("The prompt already fills the model's context; shorten it to generate.");
       for await (const { id } of engine.generate(ids, { ...sampling, maxTokens: room, stopIds: engine.stopIds, signal: mine.signal })) {
@@ -122,6 +128,3 @@ export function mountGenerate(panel) {
   const allow = () => (go.disabled = !store.state.engine || store.state.shown.length === 0 || running !== null);
   store.on(["engine", "shown"], allow);
 }
-
-/** @param {HTMLInputElement} field */
-const number = (field) => Number(field.value);

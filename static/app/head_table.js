@@ -4,7 +4,8 @@ import { glyphs } from "./chips.js";
 import { h } from "./dom.js";
 
 const ROWS = 16;
-const COLS = 8;
+/** Most columns; fewer where they do not fit. */
+const MOST_COLS = 8;
 
 /** @typedef {import("./heatmap.js").Cell} Cell */
 
@@ -19,10 +20,10 @@ export class HeadTable {
     /** @param {string} text @param {number} rows @param {number} cols */
     const button = (text, rows, cols) => h("button", { type: "button", class: "quiet", text, onclick: () => this.page(rows, cols) });
     this.buttons = {
-      up: button("Queries before", -ROWS, 0),
-      down: button("Queries after", ROWS, 0),
-      left: button("Keys before", 0, -COLS),
-      right: button("Keys after", 0, COLS),
+      up: button("Queries before", -1, 0),
+      down: button("Queries after", 1, 0),
+      left: button("Keys before", 0, -1),
+      right: button("Keys after", 0, 1),
     };
     this.element = h(
       "div",
@@ -33,11 +34,26 @@ export class HeadTable {
   }
 
   /**
+   * As many columns as the panel has room for.
    * @param {import("./head_data.js").Picture} picture
    * @param {import("./state.js").Piece[]} tokens
    * @param {{row: number, col: number | null}} chosen
    */
-  show({ cells, outCols, region, exact }, tokens, chosen) {
+  show(picture, tokens, chosen) {
+    const box = /** @type {HTMLElement} */ (this.table.parentElement);
+    for (let columns = MOST_COLS; columns > 0; columns -= 1) {
+      this.#draw(picture, tokens, chosen, columns);
+      if (box.clientWidth === 0 || this.table.offsetWidth <= box.clientWidth) return;
+    }
+  }
+
+  /**
+   * @param {import("./head_data.js").Picture} picture
+   * @param {import("./state.js").Piece[]} tokens
+   * @param {{row: number, col: number | null}} chosen
+   * @param {number} COLS
+   */
+  #draw({ cells, outCols, region, exact }, tokens, chosen, COLS) {
     if (!exact) {
       this.table.replaceChildren(
         h("caption", { text: "Zoom in on the heatmap until every cell is shown (about 1,000 tokens) to read its numbers here." }),
@@ -82,8 +98,8 @@ export class HeadTable {
       const inside = (/** @type {number} */ value, /** @type {number} */ from, /** @type {number} */ size) =>
         Math.max(from, Math.min(from + size - 1, value));
       this.choose({
-        row: down ? inside(row0 + down, region.row0, region.rows) : chosen.row,
-        col: across ? inside(col0 + across, region.col0, region.cols) : (chosen.col ?? col0),
+        row: down ? inside(row0 + down * ROWS, region.row0, region.rows) : chosen.row,
+        col: across ? inside(col0 + across * COLS, region.col0, region.cols) : (chosen.col ?? col0),
       });
     };
   }

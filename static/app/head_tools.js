@@ -42,7 +42,7 @@ export function headTools({ zoom, whole, data }) {
       const head = data();
       if (head) void exportHead(head, how, store.state);
     };
-    return h("button", { type: "button", class: "toggle", text, "aria-label": label, onclick: run });
+    return h("button", { type: "button", class: "toggle", id: `${how}-head`, text, "aria-label": label, onclick: run });
   };
   const save = h(
     "div",

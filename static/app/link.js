@@ -25,6 +25,11 @@ const WORDS = {
   target: "followed token",
   order: "order of the heads",
   only: "filter of the heads",
+  temperature: "temperature",
+  topK: "top k",
+  topP: "top p",
+  seed: "seed",
+  maxTokens: "number of tokens",
   prompt: "prompt",
 };
 

@@ -1,8 +1,8 @@
 // The top bar: who computes, whether it is proved, the theme, the link to this view, help.
-import { announce, byId } from "./dom.js";
+import { announce, byId, flash } from "./dom.js";
 import { mountHelp } from "./help.js";
 import { addressToShare } from "./link.js";
-import { notify, store } from "./state.js";
+import { store } from "./state.js";
 
 const THEMES = { auto: "Auto", light: "Light", dark: "Dark" };
 
@@ -26,15 +26,11 @@ async function share() {
   history.replaceState(null, "", address);
   try {
     await navigator.clipboard.writeText(address);
-    byId("share").textContent = "Link copied";
+    flash(byId("share"), "Link copied");
     announce("The link to this view is in the clipboard.");
-    setTimeout(() => (byId("share").textContent = "Share"), 2000);
   } catch {
-    notify({
-      id: "share",
-      kind: "info",
-      text: "The browser does not let this page write to the clipboard; the address bar holds the link to this view.",
-    });
+    flash(byId("share"), "See address bar");
+    announce("The browser does not let this page write to the clipboard; the address bar holds the link to this view.");
   }
 }
 

@@ -2,7 +2,10 @@
 // not: blanks have glyphs, controls and zero-width characters are named, half a character is shown as its bytes in hex.
 
 /** @type {Record<string, string>} */
-const SHOWN = { " ": "·", "\n": "↵", "\t": "→", "\r": "␍", "\x7f": "␡" };
+const SHOWN = { " ": "·", "\n": "↵", "\t": "→", "\x7f": "⟨DEL⟩" };
+/** Names of U+0000 to U+001F in ASCII; few monospace fonts have the pictures for them. */
+const CONTROLS =
+  "NUL SOH STX ETX EOT ENQ ACK BEL BS HT LF VT FF CR SO SI DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC FS GS RS US".split(" ");
 /** Controls, format and bidi characters, other blanks, fillers, variation selectors, private and unassigned characters. */
 const INVISIBLE = /[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}]/u;
 
@@ -20,7 +23,7 @@ export const hexBytes = (bytes) => Array.from(bytes, (byte) => byte.toString(16)
 export function glyphOf(c) {
   if (c in SHOWN) return SHOWN[c];
   const code = /** @type {number} */ (c.codePointAt(0));
-  if (code < 0x20) return String.fromCodePoint(0x2400 + code);
+  if (code < 0x20) return `⟨${CONTROLS[code]}⟩`;
   if (INVISIBLE.test(c)) return `⟨U+${code.toString(16).toUpperCase().padStart(4, "0")}⟩`;
   return c;
 }

@@ -17,6 +17,11 @@
  * @property {number | null} depth selected lens row, 0..L; null is the last
  * @property {string | null} order of the wall, "measured.<score>" or "prompt.<score>"; null is by layer
  * @property {string | null} only heads shown in the wall: "known", or those with at least this score; null is all
+ * @property {number} temperature of generating, as are the next four
+ * @property {number} topK 0 keeps all
+ * @property {number} topP 1 keeps all
+ * @property {number} seed
+ * @property {number} maxTokens
  * @property {number | null} target token id whose rank is followed; null is the model's own first choice
  */
 
@@ -45,6 +50,20 @@ export const DEFAULT_VIEW = Object.freeze({
   target: null,
   order: null,
   only: null,
+  temperature: 0,
+  topK: 0,
+  topP: 1,
+  seed: 1,
+  maxTokens: 24,
+});
+
+/** Smallest and largest value of what generating is set by. */
+export const SAMPLING_RANGES = Object.freeze({
+  temperature: /** @type {const} */ ([0, 5]),
+  topK: /** @type {const} */ ([0, 100_000]),
+  topP: /** @type {const} */ ([0.01, 1]),
+  seed: /** @type {const} */ ([0, 4_294_967_295]),
+  maxTokens: /** @type {const} */ ([1, 512]),
 });
 
 /**
@@ -70,6 +89,14 @@ function zoom(text) {
   return parts.length === 4 && parts.every((part) => part !== undefined) && rows && cols ? parts : undefined;
 }
 
+/** @param {keyof typeof SAMPLING_RANGES} name @param {RegExp} form */
+const within = (name, form) => (/** @type {string} */ text) => {
+  const [least, most] = SAMPLING_RANGES[name];
+  return form.test(text) && Number(text) >= least && Number(text) <= most ? Number(text) : undefined;
+};
+const WHOLE = /^\d{1,10}$/;
+const DECIMAL = /^\d{1,6}(\.\d{1,9})?$/;
+
 /** Field of the view -> its name in the link and its reader. Order is the order in the link. */
 const FIELDS = {
   model: ["m", (/** @type {string} */ text) => (/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/.test(text) ? text : undefined)],
@@ -86,6 +113,11 @@ const FIELDS = {
   target: ["g", whole],
   order: ["o", (/** @type {string} */ text) => (/^(measured|prompt)\.[a-z_]{1,30}$/.test(text) ? text : undefined)],
   only: ["f", oneOf("known", "0.1", "0.3", "0.5", "0.7", "0.9")],
+  temperature: ["gt", within("temperature", DECIMAL)],
+  topK: ["gk", within("topK", WHOLE)],
+  topP: ["gp", within("topP", DECIMAL)],
+  seed: ["gs", within("seed", WHOLE)],
+  maxTokens: ["gn", within("maxTokens", WHOLE)],
   prompt: ["p", (/** @type {string} */ text) => (text.length <= LONGEST_PROMPT ? boxText(text.toWellFormed()) : undefined)],
 };
 

@@ -104,8 +104,8 @@ def test_byte_without_token_is_named(smollm2):
 
 def test_chip_glyphs(tmp_path):
     texts = {
-        " the": "· the", "\n": "↵", "\t": "→", "\r": "␍", "\0": "␀", "\x7f": "␡", "<b>": "< b >", "é": "⟨C3⟩ ⟨A9⟩",
-        "Ġ": "⟨C4⟩ ⟨A0⟩",
+        " the": "· the", "\n": "↵", "\t": "→", "\r": "⟨CR⟩", "\0": "⟨NUL⟩", "\x7f": "⟨DEL⟩", "<b>": "< b >",
+        "é": "⟨C3⟩ ⟨A9⟩", "Ġ": "⟨C4⟩ ⟨A0⟩",
     }  # fmt: skip
     spec = byte_tokenizer()
     for token in ["âĢĭ", "ï»¿", "âĢ®", "Ìģ", "Ã©", "aâĢ", "Âł"]:  # U+200B, U+FEFF, U+202E, U+0301, é, a + half, U+00A0

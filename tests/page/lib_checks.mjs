@@ -77,9 +77,16 @@ function links() {
     zoom: [1, 2, 3, 4],
     depth: 0,
     target: 77,
+    order: "prompt.first_token",
+    only: "0.5",
+    temperature: 0.75,
+    topK: 40,
+    topP: 0.9,
+    seed: 4294967295,
+    maxTokens: 512,
   };
   const back = readLink(`#${writeLink(view)}`);
-  const bad = readLink("#l=-1&z=1,2&v=no&p=%&q=1&s");
+  const bad = readLink("#l=-1&z=1,2&v=no&p=%&q=1&s&o=x.y&f=2&gt=9&gk=-1&gp=0&gs=1e3&gn=0");
   const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
   return {
     roundTrip: same(back.view, view),

@@ -77,6 +77,45 @@ def test_share_copies_the_address(watched: Watched, small_server: Server):
     page: Page = watched.open(small_server.url + "#p=ab")
     page.locator("#head-1-2").click()
     page.locator("#share").click()
+    heights = "[document.body.scrollHeight, document.querySelector('#wall').getBoundingClientRect().top]"
     page.wait_for_selector("#share:has-text('Link copied')")
+    during = page.evaluate(heights)
     assert page.evaluate("navigator.clipboard.readText()") == page.url
     assert "l=1&h=2" in page.url
+    page.wait_for_selector("#share:has-text('Share')")
+    page.locator("#copy-head").click()
+    page.wait_for_selector("#copy-head:has-text('Copied')")
+    assert page.evaluate("navigator.clipboard.readText()").startswith("query/key\t0 a\t1 b\n0 a\t")
+    assert page.evaluate(heights) == during  # saying so moves nothing
+
+
+def test_link_holds_the_generation_settings(watched: Watched, small_server: Server):
+    page = watched.open(small_server.url + "#p=ab")
+    page.evaluate("document.querySelector('#next details').open = true")
+    for name, value in {"temperature": "0.8", "top-k": "40", "top-p": "0.9", "seed": "7", "max-tokens": "3"}.items():
+        page.locator(f"#sampling-{name}").fill(value)
+    until(page, "location.hash === '#gt=0.8&gk=40&gp=0.9&gs=7&gn=3&p=ab'")
+    page.locator("#sampling-top-p").fill("7")  # not a setting: the link keeps the last one that was
+    second = watched.context.new_page()
+    second.goto(page.url)
+    wait_picture(second)
+    read = "[...document.querySelectorAll('.sampling input')].map((field) => field.value)"
+    assert second.evaluate(read) == ["0.8", "40", "0.9", "7", "3"]
+    second.evaluate("document.querySelector('#next details').open = true")
+    second.locator("#generate").click()
+    until(second, "document.querySelector('#generate-note').textContent.startsWith('3 tokens in')")
+    watched.assert_clean(small_server.url)
+
+
+@pytest.mark.parametrize("width", [1440, 800, 390])
+def test_table_view_cuts_no_column(page: Page, width: int):
+    page.set_viewport_size({"width": width, "height": 900})
+    open_link(page, "#v=table&p=the%20characteristically%20long%20words%20of%20internationalisation")
+    wait_picture(page)
+    until(page, "document.querySelector('.head-table table tbody tr')")
+    until(page, "((box) => box.scrollWidth <= box.clientWidth)(document.querySelector('.head-table .table-scroll'))")
+    columns = page.locator(".head-table thead th").count() - 1
+    assert columns >= 2
+    page.get_by_role("button", name="Keys before").click()
+    page.wait_for_selector(".head-table .pager:has-text('keys ')")
+    assert page.locator(".head-table tbody td.on").count() == 1

@@ -48,7 +48,10 @@ def test_links_survive_a_round_trip_and_hostile_text(found: dict):
         "roundTrip": True,
         "unread": [],
         "default": "",
-        "hostile": ["layer", "zoom", "view", "prompt", "an unknown field", "scale"],
+        "hostile": [
+            *("layer", "zoom", "view", "prompt", "an unknown field", "scale", "order", "only"),
+            *("temperature", "topK", "topP", "seed", "maxTokens"),
+        ],
         "hostileView": True,
         "lineEnds": "a\nb\nc\n",
         "openings": [
