@@ -35,6 +35,7 @@ from webgpu.layout import (
 from webgpu.plan import CACHE, CHUNK_TOKENS, RECORD, TRACE, ZERO, Builder, Forward, forward, merge_buffers, prefill
 from webgpu.rope import tables
 from webgpu.trace import Trace
+from webgpu.variants import first_choice
 from weights.checkpoint import Blocks, open_checkpoint
 
 Progress = Callable[[float], None]
@@ -75,7 +76,8 @@ class Model:
 
     def __init__(self, kernels: Kernels, config: Config, placed: Mapping[str, Placed]) -> None:
         self.kernels, self.config, self.placed = kernels, config, placed
-        self.choice: dict[str, str] = {}  # operation -> variant (webgpu/variants.py); the first where it says nothing
+        # operation -> variant (webgpu/variants.py); the first where it says nothing
+        self.choice = first_choice(kernels.device.features, kernels.device.software)
         self.most_bytes = self.kernels.gpu.limits["max-storage-buffer-binding-size"]
         pieces = [piece for tensor in placed.values() for piece in tensor.pieces]
         sizes = {piece.buffer: piece.bytes for piece in pieces}

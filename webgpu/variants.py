@@ -56,3 +56,11 @@ def pick(operation: str, variant: str | None, **sizes: int) -> str:
 def available(operation: str, features: Iterable[str]) -> list[str]:
     """The names of an operation's variants that a device with these features can run, in order."""
     return [each.name for each in VARIANTS[operation] if set(each.needs) <= set(features)]
+
+
+def first_choice(features: Iterable[str], software: bool) -> dict[str, str]:
+    """What a model begins with before anything was tried: operation -> variant.
+
+    Where a CPU stands in for a GPU a load is dear and a swap between lanes is not, and the quads compile as fast.
+    """
+    return {"cells": "quads"} if software and "quads" in available("cells", features) else {}

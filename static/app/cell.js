@@ -7,6 +7,7 @@ import { rankPlot, rankStory } from "./rank_plot.js";
 import { barList, fillBars } from "./row_bars.js";
 import { sentence } from "./session.js";
 import { chosenDepth, followed, glyphOf, position, store, waiting } from "./state.js";
+import { wallFilled } from "./thumbnails.js";
 
 /** Fills the panel beside the lens. */
 export function mountCell() {
@@ -55,6 +56,8 @@ export function mountCell() {
     asked = question;
     ranks.dataset.trace = String(trace.ids);
     try {
+      await wallFilled();
+      if (asked !== question || store.state.trace !== trace) return;
       const found = Array.from(await trace.ranks(place, target));
       if (asked !== question || store.state.trace !== trace) return;
       const name = glyphOf(target);

@@ -2,6 +2,7 @@
 // top. Each request is small, so that a slow device stays responsive and a new selection is served next.
 
 import { whenIdle } from "./state.js";
+import { wallFilled } from "./thumbnails.js";
 
 /** @typedef {{ids: number[], logprobs: number[], entropy: number}} LensCell */
 /** @typedef {{position: number, depth: number, from: number, to: number}} Wish visible positions are from..to-1 */
@@ -83,6 +84,7 @@ export class LensData {
     try {
       for (let next = this.#next(); next && !this.closed; next = this.#next()) {
         await whenIdle();
+        await wallFilled();
         if (this.closed) break;
         const found = await this.trace.lensRows(next);
         for (let i = 0; i < next.rows; i += 1) {

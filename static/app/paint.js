@@ -15,15 +15,13 @@ export function themeColours(canvas) {
 let scratch = null;
 
 /**
- * Draws a matrix of shades into a rectangle.
- * @param {CanvasRenderingContext2D} context
+ * Shades to pixels in a canvas that is not shown.
  * @param {Float32Array} shades [rows * cols], 0..1; NaN takes the masked grey
  * @param {number} rows
  * @param {number} cols
- * @param {{x: number, y: number, width: number, height: number}} box CSS pixels
  * @param {import("../lib/colours.js").Rgb} mask
  */
-export function paintMatrix(context, shades, rows, cols, box, mask) {
+function pixelsOf(shades, rows, cols, mask) {
   scratch ??= document.createElement("canvas");
   scratch.width = cols;
   scratch.height = rows;
@@ -36,6 +34,36 @@ export function paintMatrix(context, shades, rows, cols, box, mask) {
     pixels[i] = shade === shade ? CIVIDIS_PIXELS[Math.max(0, Math.min(255, Math.round(shade * 255)))] : grey;
   }
   inner.putImageData(image, 0, 0);
+  return scratch;
+}
+
+/**
+ * Draws square matrices that lie one after the other, each into its own rectangle: one upload for all of them.
+ * @param {CanvasRenderingContext2D} context
+ * @param {Float32Array} shades [boxes.length * side * side]
+ * @param {number} side
+ * @param {({x: number, y: number, width: number, height: number} | null)[]} boxes CSS pixels; null: not drawn
+ * @param {import("../lib/colours.js").Rgb} mask
+ */
+export function paintTiles(context, shades, side, boxes, mask) {
+  const tiles = pixelsOf(shades, side * boxes.length, side, mask);
   context.imageSmoothingEnabled = false;
-  context.drawImage(scratch, 0, 0, cols, rows, box.x, box.y, box.width, box.height);
+  boxes.forEach((box, i) => {
+    if (box) context.drawImage(tiles, 0, i * side, side, side, box.x, box.y, box.width, box.height);
+  });
+}
+
+/**
+ * Draws a matrix of shades into a rectangle.
+ * @param {CanvasRenderingContext2D} context
+ * @param {Float32Array} shades [rows * cols], 0..1; NaN takes the masked grey
+ * @param {number} rows
+ * @param {number} cols
+ * @param {{x: number, y: number, width: number, height: number}} box CSS pixels
+ * @param {import("../lib/colours.js").Rgb} mask
+ */
+export function paintMatrix(context, shades, rows, cols, box, mask) {
+  const pixels = pixelsOf(shades, rows, cols, mask);
+  context.imageSmoothingEnabled = false;
+  context.drawImage(pixels, 0, 0, cols, rows, box.x, box.y, box.width, box.height);
 }

@@ -7,6 +7,7 @@ import { entropy, logSumExp, topTokens } from "../lib/maths.js";
 import { patternWindow } from "../lib/windows.js";
 import { oracleTrace } from "./api.js";
 import { loadConfig, stopIds } from "./models.js";
+import { pause } from "./thumbnails.js";
 
 /** Largest answer asked for at once; layers are fetched in groups that stay below it. */
 const ANSWER_BYTES = 16 * 1024 * 1024;
@@ -133,6 +134,25 @@ class ServerTrace {
   /** @param {import("./state.js").WindowRequest} request */
   async window({ layer, ...request }) {
     return patternWindow(await this.#layer(layer), this.shape, this.engine.visible(layer), request);
+  }
+
+  /**
+   * Head by head with a pause in between, since this thread does the work.
+   * @param {{out: number, reduce?: "max" | "mean"}} asked
+   * @param {AbortSignal} [signal]
+   */
+  async *thumbnails({ out, reduce = "max" }, signal) {
+    const { L, N, T } = this.shape;
+    const whole = { heads: 1, row0: 0, rows: T, col0: 0, cols: T, outRows: out, outCols: out, reduce };
+    for (let layer0 = 0; layer0 < L; layer0 += 1) {
+      const data = new Float32Array(N * out * out);
+      for (let head0 = 0; head0 < N; head0 += 1) {
+        signal?.throwIfAborted();
+        data.set(await this.window({ layer: layer0, head0, ...whole }), head0 * out * out);
+        await pause();
+      }
+      yield { layer0, layers: 1, data };
+    }
   }
 
   /** @param {number} layer @param {number} head */

@@ -46,6 +46,8 @@ import { Store } from "./store.js";
  * @property {ArrayLike<number>} ids
  * @property {(layer: number, head: number) => Promise<Float32Array>} pattern
  * @property {(request: WindowRequest) => Promise<Float32Array>} window
+ * @property {(asked: {out: number, reduce?: "max" | "mean"}, signal?: AbortSignal) => AsyncIterable<{layer0: number, layers: number,
+ *   data: Float32Array}>} thumbnails whole patterns of all heads of some layers at a time, [layers*N*out*out]
  * @property {(position: number) => Promise<Float32Array>} logits
  * @property {(request: {layer: number, row0: number, rows: number, target?: number}) => Promise<LensRows>} lensRows
  * @property {() => Promise<{ids: Uint32Array | Int32Array, logprobs: Float32Array}>} lens

@@ -1,12 +1,12 @@
 // The wall: every head of every layer as a thumbnail, layers down, heads across, a gap between groups that share keys and
 // values. One canvas holds the pictures; one cell per head carries its name, its focus and its click.
 import { plural } from "../lib/numbers.js";
-import { maskPixels, toShade } from "../lib/pattern.js";
-import { wholeRegion } from "../lib/zoom.js";
+import { toShade } from "../lib/pattern.js";
 import { byId, h, panelTop, sizeCanvas } from "./dom.js";
 import { knownHeads } from "./known_heads.js";
-import { paintMatrix, themeColours } from "./paint.js";
+import { paintTiles, themeColours } from "./paint.js";
 import { chosenHead, store, whenIdle } from "./state.js";
+import { fillingWall, thumbnails } from "./thumbnails.js";
 import { gridRows, headWords, placeOf, wallNames } from "./wall_grid.js";
 import { byLayer, inOrder, placeOfKey } from "./wall_layout.js";
 import { captionOf, orderTools, orderWords, orderedHeads, scoreWords } from "./wall_order.js";
@@ -35,6 +35,7 @@ export class Wall {
     this.layers = new Map();
     /** @type {import("./wall_layout.js").Layout | null} */
     this.layout = null;
+    this.loading = new AbortController();
     this.built = "";
     this.#listen();
   }
@@ -75,46 +76,48 @@ export class Wall {
     const { heads, layout } = this;
     if (!heads || !layout) return;
     sizeCanvas(this.canvas, layout.width, layout.height);
-    for (let layer = 0; layer < heads.L; layer += 1) this.drawLayer(layer, heads.N);
-  }
-
-  /** @param {number} layer @param {number} N */
-  drawLayer(layer, N) {
-    const context = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext("2d"));
     const { mask } = themeColours(this.canvas);
-    const found = this.layers.get(layer);
-    for (let n = 0; this.layout && n < N; n += 1) {
-      const spot = this.layout.at(layer, n);
-      if (!spot) continue;
-      const target = { ...spot, width: this.layout.size, height: this.layout.size };
-      const out = found?.out ?? 1;
-      const cells = found ? found.data.subarray(n * out * out, (n + 1) * out * out) : new Float32Array([NaN]);
-      paintMatrix(context, toShade(cells, out, store.state.scale), out, out, target, mask);
-    }
+    for (let layer = 0; layer < heads.L; layer += 1) this.drawLayer(layer, heads.N, mask);
   }
 
-  /** Asks for the thumbnails, layer by layer; old ones stay until the new ones are there. */
+  /** @param {number} layer @param {number} N @param {import("../lib/colours.js").Rgb} mask */
+  drawLayer(layer, N, mask) {
+    const { layout } = this;
+    if (!layout) return;
+    const context = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext("2d"));
+    const { data, out } = this.layers.get(layer) ?? { data: new Float32Array(N).fill(NaN), out: 1 };
+    const boxes = Array.from({ length: N }, (_, n) => {
+      const spot = layout.at(layer, n);
+      return spot && { ...spot, width: layout.size, height: layout.size };
+    });
+    paintTiles(context, toShade(data, out, store.state.scale), out, boxes, mask);
+  }
+
+  /** Asks for the thumbnails; old ones stay until the new ones are there, and a newer prompt ends the asking. */
   async load() {
     const { trace, engine } = store.state;
+    this.loading.abort();
+    this.loading = new AbortController();
+    const { signal } = this.loading;
     if (!trace) {
       this.layers.clear();
       return this.draw();
     }
-    const { L, N, T } = trace.shape;
+    const { N, T } = trace.shape;
     const out = Math.min(T, Math.round((this.layout?.size ?? 20) * Math.max(1, window.devicePixelRatio)));
-    const region = wholeRegion(T);
+    const rule = (/** @type {number} */ layer) => engine?.visible(layer) ?? { window: 0, sinks: 0 };
     this.panel.dataset.drawn = "0";
-    for (let layer = 0; layer < L; layer += 1) {
-      await whenIdle();
-      if (store.state.trace !== trace) return;
-      const data = await trace.window({ layer, head0: 0, heads: N, ...region, outRows: out, outCols: out, reduce: "max" });
-      if (store.state.trace !== trace) return;
-      const rule = engine?.visible(layer) ?? { window: 0, sinks: 0 };
-      for (let n = 0; n < N; n += 1) maskPixels(data.subarray(n * out * out, (n + 1) * out * out), region, out, out, rule);
+    await whenIdle();
+    const { mask } = themeColours(this.canvas);
+    performance.clearMeasures("wall drawn");
+    performance.mark("wall asked");
+    for await (const { layer, data } of thumbnails(trace, out, rule, signal)) {
+      if (signal.aborted) return;
       this.layers.set(layer, { data, out });
-      this.drawLayer(layer, N);
+      this.drawLayer(layer, N, mask);
       this.panel.dataset.drawn = String(layer + 1);
     }
+    performance.measure("wall drawn", "wall asked");
   }
 
   /** Shows which head is open; the focus goes there when it comes into the wall. */
@@ -174,9 +177,11 @@ export class Wall {
     new ResizeObserver(() => this.build()).observe(this.panel);
     store.on(["entry", "trace", "order", "only", "promptScores"], () => this.build());
     store.on(["trace"], ({ trace }) => {
-      this.load().catch((error) => {
+      const load = this.load();
+      fillingWall(load);
+      load.catch((error) => {
         // A trace that a newer prompt replaced while the wall was filling is nobody's error.
-        if (trace && store.state.trace === trace) this.readout.textContent = error.message;
+        if (trace && store.state.trace === trace && error.name !== "AbortError") this.readout.textContent = error.message;
       });
     });
     store.on(["scale", "painted"], () => this.draw());

@@ -17,6 +17,7 @@ import { EMBED, HEAD, checkFinite, checkNames, checkShape, checkTwin, place, row
 import { CACHE, CHUNK_TOKENS, RECORD, TRACE, forward, mergeBuffers, prefill } from "./plan.js";
 import { tables } from "./rope.js";
 import { Trace } from "./trace.js";
+import { firstChoice } from "./variants.js";
 import { widen } from "./widen.js";
 
 /** @typedef {import("./config.js").Config} Config */
@@ -54,7 +55,7 @@ export class Model {
     this.config = config;
     this.placed = placed;
     /** The variants to run; the first where it says nothing. @type {import("./variants.js").Choice} */
-    this.choice = {};
+    this.choice = firstChoice(device.features, device.software);
     const pieces = [...placed.values()].flatMap((tensor) => tensor.pieces);
     /** @type {[string, number][]} */
     const sizes = pieces.map(({ buffer, bytes }) => [buffer, bytes]);

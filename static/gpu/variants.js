@@ -51,3 +51,12 @@ export function pick(operation, variant, sizes) {
 export function available(operation, features) {
   return VARIANTS[operation].filter(({ needs }) => needs.every((need) => features.has(need))).map(({ name }) => name);
 }
+
+/**
+ * What a model begins with before anything was tried. Where a CPU stands in for a GPU a load is dear and a swap between
+ * lanes is not, and the quads compile as fast.
+ * @param {Set<string>} features @param {boolean} software @returns {Choice}
+ */
+export function firstChoice(features, software) {
+  return software && available("cells", features).includes("quads") ? { cells: "quads" } : {};
+}

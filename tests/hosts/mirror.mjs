@@ -5,7 +5,7 @@ import { tensorShapes, checkFinite, checkNames, checkShape, checkTwin, place } f
 import { CACHE, RECORD, TRACE, forward, prefill } from "../../static/gpu/plan.js";
 import * as queries from "../../static/gpu/queries.js";
 import { tables } from "../../static/gpu/rope.js";
-import { VARIANTS, available, pick } from "../../static/gpu/variants.js";
+import { VARIANTS, available, firstChoice, pick } from "../../static/gpu/variants.js";
 import { batches } from "../../static/gpu/lens.js";
 import { half, widen } from "../../static/gpu/widen.js";
 import { kept, sample, seeded } from "../../static/lib/sampler.js";
@@ -54,6 +54,7 @@ const ANSWERS = {
   variants: () => VARIANTS,
   pick: ({ operation, variant, sizes }) => pick(operation, variant, sizes),
   available: ({ operation, features }) => available(operation, new Set(features)),
+  first: ({ features, software }) => firstChoice(new Set(features), software),
   rows: ({ raw }) => queries.rowsPerQuery(parseConfig(raw)),
   layers: ({ raw, T, out }) => queries.layersPerQuery(parseConfig(raw), T, out),
   batches: ({ sources, most }) => batches(sources, most),

@@ -11,7 +11,7 @@ import pytest
 
 from tests.hosts.conftest import MirrorError
 from webgpu.kernels import Kernels, MissingFeature, load_manifest
-from webgpu.variants import VARIANTS, UnknownVariant, Variant, available, pick
+from webgpu.variants import VARIANTS, UnknownVariant, Variant, available, first_choice, pick
 
 FEATURES = [[], ["subgroups"], ["f16"], ["subgroups", "f16"]]
 
@@ -56,6 +56,15 @@ def test_pick_unknown_name_is_refused_in_the_same_words(mirror):
     with pytest.raises(MirrorError) as theirs:
         mirror.ask("pick", operation="attention", variant="magic", sizes={"H": 64})
     assert theirs.value.message == str(ours.value)
+
+
+@pytest.mark.parametrize("software", [True, False])
+@pytest.mark.parametrize("features", [[], ["subgroups"], ["f16", "subgroups"]])
+def test_first_choice_is_available_and_alike(features, software, mirror):
+    ours = first_choice(features, software)
+    assert mirror.ask("first", features=features, software=software) == ours
+    assert all(name in available(operation, features) for operation, name in ours.items())
+    assert ours == ({"cells": "quads"} if software and "subgroups" in features else {})
 
 
 @pytest.mark.gpu
