@@ -1,0 +1,58 @@
+"""`python -m bench --op NAME`: one operation on every place side by side; see README.md in this folder."""
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from bench import options
+from bench.errors import BenchError
+from bench.places import PLACES, has_gpu, open_place
+
+COLUMNS = ("where", "ms", "min ms", "wait ms", "GFLOP/s", "GB/s", "of FMA", "of read", "error", "kernels")
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Exit status 0 when every place gave a figure, 1 when one did not, 2 for arguments that make no sense."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    options.add_options(parser)
+    parser.add_argument("--on", default="native,swiftshader,chromium", help=f"places, of {', '.join(PLACES)}")
+    parser.add_argument("--json", action="store_true", help="machine-readable")
+    args = parser.parse_args(argv)
+    gpu = has_gpu()
+    answers = {place: measured(place, options.given(args), gpu) for place in args.on.split(",")}
+    if args.json:
+        print(json.dumps(answers, indent=1))
+    else:
+        print_answers(answers)
+    return int(any("error" in answer for answer in answers.values()))
+
+
+def measured(place: str, given: Mapping[str, Any], gpu: bool) -> dict[str, Any]:
+    """One place's report, or {"error": sentence}."""
+    try:
+        with open_place(place, gpu) as opened:
+            return opened.measure(given)
+    except BenchError as error:
+        return {"error": str(error)}
+
+
+def print_answers(answers: Mapping[str, Mapping[str, Any]]) -> None:
+    """A line per place."""
+    right = [answer for answer in answers.values() if "error" not in answer]
+    if right:
+        print(f"{right[0]['op']}, {right[0]['shape']}, variant {right[0]['variant'] or '(its own choice)'}")
+        print("".join(f"{name:>10}" if i else f"{name:<13}" for i, name in enumerate(COLUMNS[:-1])) + f"  {COLUMNS[-1]}")
+    for place, a in answers.items():
+        if "error" in a:
+            print(f"{place:<13}{a['error']}")
+            continue
+        print(
+            f"{place:<13}{a['ms']:>10.2f}{a['min_ms']:>10.2f}{a['wait_ms']:>10.2f}{a['gflops']:>10.2f}{a['gbs']:>10.2f}"
+            f"{a['of_fma']:>10.1%}{a['of_read']:>10.1%}{a['max_error']:>10.1e}  {', '.join(a['kernels'])}"
+        )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,154 @@
+/**
+ * One operation as data: inputs, dispatches, how much work it is, and how its result is judged. Touches no device.
+ * Mirrors bench/cases.py, which says what is counted.
+ * @module
+ */
+import { lens as lensDispatches, lensScratch } from "../gpu/lens_ops.js";
+import * as ops from "../gpu/ops.js";
+import { judgeLens } from "./judge_lens.js";
+import { Worst, attentionRow, patternRow, productRow } from "./reference.js";
+import { numbers, sampled, stored, weights } from "./tensors.js";
+
+/** @typedef {import("./arguments.js").Asked} Asked */
+/** @typedef {Record<string, Float32Array>} Found the outputs by name, as 4-byte words (ids are seen through Uint32Array) */
+/**
+ * @typedef {{words: string, dispatches: import("../gpu/ops.js").Dispatch[],
+ *   inputs: Record<string, Float32Array<ArrayBuffer> | Uint16Array<ArrayBuffer> | Uint32Array<ArrayBuffer>>,
+ *   outputs: Record<string, number>, scratch: Record<string, number>, flops: number, checked: string,
+ *   judge: (found: Found) => number}} Case outputs: 4-byte words by name; scratch: bytes by name
+ */
+
+/** How the kernels know a format. @type {Record<string, number>} */
+export const FORMATS = { f32: 0, f16: 1, bf16: 2 };
+/** Share of the largest value. */
+export const TOLERANCE = 1e-5;
+export const TOP = 10;
+
+/** @param {number[]} rows @param {number} T */
+const rowsWords = (rows, T) => (rows.length === T ? `all ${T} rows` : `${rows.length} of ${T} rows, one in each 16`);
+
+/** The argument that asks for a variant; none leaves the choice to the operation. @param {string | null} variant */
+const chosen = (variant) => (variant === null ? {} : { variant });
+
+/** @param {Float32Array} values */
+const finite = (values) => values.every(Number.isFinite);
+
+/** Prefill of T tokens, or with op "decode" one token against T keys. @param {Asked} asked @returns {Case} */
+function attention({ op, T: S, N, K, H, variant }) {
+  const T = op === "decode" ? 1 : S;
+  const inputs = { q: numbers(1, T * N * H), k: numbers(2, S * K * H), v: numbers(3, S * K * H) };
+  const shape = { T, S, N, K, H };
+  const dispatches = ops.attention({
+    q: "q", k: "k", v: "v", o: "o", lse: "lse", scratch: "scratch", ...shape, offset: S - T, window: 0, sinks: 0,
+    scale: H ** -0.5, ...chosen(variant),
+  });
+  const rows = sampled(T);
+  /** @param {Found} found */
+  const judge = (found) => {
+    if (!finite(found.o)) return Infinity;
+    const [values, logs] = [new Worst(), new Worst()];
+    for (const t of rows)
+      for (let n = 0; n < N; n++) {
+        const { o, lse } = attentionRow(inputs, shape, t, n);
+        values.add(found.o, (t * N + n) * H, o);
+        logs.add(found.lse, n * T + t, [lse]);
+      }
+    return Math.max(values.share, logs.share);
+  };
+  const pairs = T === 1 ? S : (T * (T + 1)) / 2;
+  const words = `${T === 1 ? `1 token, ${S} keys` : `T ${T}`}, N ${N} K ${K} H ${H}`;
+  const scratch = { scratch: ops.attentionScratch({ T, S, N, H }) };
+  const outputs = { o: T * N * H, lse: N * T };
+  return { words, dispatches, inputs, outputs, scratch, flops: 4 * N * H * pairs, judge, checked: rowsWords(rows, T) };
+}
+
+/** The last `window` rows and columns of one head's pattern: the largest cell of each pixel. @param {Asked} asked @returns {Case} */
+function heatmap({ T, N, K, H, window, pixels, variant }) {
+  const [q, k, first, shape] = [numbers(1, T * N * H), numbers(2, T * K * H), T - window, { T, N, K, H }];
+  const lse = new Float32Array(N * T);
+  for (let t = first; t < T; t++) lse[t] = patternRow(q, k, shape, t).lse;
+  const place = { head0: 0, heads: 1, row0: first, rows: window, col0: first, cols: window };
+  const dispatches = ops.attentionProbs({
+    q: "q", k: "k", lse: "lse", out: "out", ...shape, S: T, ...place, out_rows: pixels, out_cols: pixels,
+    reduce: "max", offset: 0, window: 0, sinks: 0, scale: H ** -0.5, ...chosen(variant),
+  });
+  const rows = sampled(pixels);
+  /** @param {Found} found */
+  const judge = ({ out }) => {
+    if (!finite(out)) return Infinity;
+    const worst = new Worst();
+    for (const i of rows) {
+      const wanted = new Float64Array(pixels);
+      const start = first + Math.floor((i * window) / pixels);
+      const end = Math.max(first + Math.floor(((i + 1) * window) / pixels), start + 1);
+      for (let t = start; t < end; t++) {
+        const { cells } = patternRow(q, k, shape, t);
+        for (let j = 0; j < pixels; j++) {
+          const from = Math.floor((j * window) / pixels);
+          const to = Math.max(Math.floor(((j + 1) * window) / pixels), from + 1);
+          for (let s = from; s < to; s++) wanted[j] = Math.max(wanted[j], cells[first + s]);
+        }
+      }
+      worst.add(out, i * pixels, wanted);
+    }
+    return worst.error;
+  };
+  const words = `${window} x ${window} cells of T ${T} on ${pixels} x ${pixels} pixels, H ${H}`;
+  const checked = rowsWords(rows, pixels) + " of pixels";
+  const [inputs, outputs, flops] = [{ q, k, lse }, { out: pixels * pixels }, window * (window + 1) * H];
+  return { words, dispatches, inputs, outputs, scratch: {}, flops, judge, checked };
+}
+
+/** x [T,d_in] times a weight matrix [d_out,d_in]. @param {Asked} asked @returns {Case} */
+function matmul({ T, d_in, d_out, format, variant }) {
+  const [x, weight] = [numbers(1, T * d_in), weights(2, d_out * d_in)];
+  const dispatches = ops.matmul({
+    x: "x", weight: "weight", bias: null, out: "out", T, d_in, d_out, fmt: FORMATS[format], ...chosen(variant),
+  });
+  const rows = sampled(T);
+  /** @param {Found} found */
+  const judge = ({ out }) => {
+    if (!finite(out)) return Infinity;
+    const worst = new Worst();
+    for (const t of rows) worst.add(out, t * d_out, productRow(x, weight, d_in, d_out, t));
+    return worst.share;
+  };
+  return {
+    words: `T ${T}, ${d_in} to ${d_out}, ${format}`, dispatches: [dispatches].flat(),
+    inputs: { x, weight: stored(weight, format) }, outputs: { out: T * d_out }, scratch: {},
+    flops: 2 * T * d_in * d_out, judge, checked: rowsWords(rows, T),
+  };
+}
+
+/** Logit lens of T normed rows: ten best tokens, log-sum-exp, entropy, a target's logit and rank. @param {Asked} asked @returns {Case} */
+function lens({ T, D, V, format, variant }) {
+  const [x, table] = [numbers(1, T * D), weights(2, V * D)];
+  const targets = Uint32Array.from({ length: T }, (_, row) => (row * 7919) % V);
+  /** @type {import("../gpu/lens_ops.js").Table[]} */
+  const tables = [["table", 0, V]];
+  const scratch = /** @type {Record<string, number>} */ (lensScratch(tables, { rows: T, D, V, k: TOP }));
+  const names = Object.fromEntries(["ids", "logits", "stats", "targets", ...Object.keys(scratch)].map((name) => [name, name]));
+  const call = { x: "x", tables, ...names, rows: T, D, V, fmt: FORMATS[format], k: TOP, ...chosen(variant) };
+  const dispatches = lensDispatches(/** @type {any} */ (call));
+  const rows = sampled(T);
+  /** @param {Found} found */
+  const judge = ({ ids, logits, stats }) => {
+    const all = new Uint32Array(ids.buffer);
+    const errors = rows.map((t) =>
+      judgeLens(productRow(x, table, D, V, t), targets[t], {
+        ids: all.subarray(t * TOP, (t + 1) * TOP),
+        logits: logits.subarray(t * TOP, (t + 1) * TOP),
+        stats: stats.subarray(4 * t, 4 * t + 4),
+      }),
+    );
+    return Math.max(...errors);
+  };
+  return {
+    words: `${T} rows, D ${D}, V ${V}, ${format}`, dispatches,
+    inputs: { x, table: stored(table, format), targets }, outputs: { ids: T * TOP, logits: T * TOP, stats: T * 4 },
+    scratch, flops: 2 * T * D * V, judge, checked: rowsWords(rows, T),
+  };
+}
+
+/** @type {Record<string, (asked: Asked) => Case>} */
+export const CASES = { attention, decode: attention, heatmap, matmul, lens };
