@@ -43,7 +43,9 @@ def print_answers(answers: Mapping[str, Mapping[str, Any]]) -> None:
     right = [answer for answer in answers.values() if "error" not in answer]
     if right:
         print(f"{right[0]['op']}, {right[0]['shape']}, variant {right[0]['variant'] or '(its own choice)'}")
-        print("".join(f"{name:>10}" if i else f"{name:<13}" for i, name in enumerate(COLUMNS[:-1])) + f"  {COLUMNS[-1]}")
+        print(
+            "".join(f"{name:>10}" if i else f"{name:<13}" for i, name in enumerate(COLUMNS[:-1])) + f"  {COLUMNS[-1]}"
+        )
     for place, a in answers.items():
         if "error" in a:
             print(f"{place:<13}{a['error']}")

@@ -11,7 +11,7 @@ from bench.errors import BadArguments
 
 # Name -> (default, least, most), or the words that are allowed with the default first.
 HEADS = {"N": (9, 1, 128), "K": (3, 1, 128), "H": (64, 4, 256)}
-FORMATS = ("f16", "f32", "bf16")
+FORMATS = ("f16", "f32", "bf16", "q4_1", "q8_0")
 OPERATIONS: dict[str, dict[str, tuple]] = {
     "attention": {"T": (512, 2, 8192), **HEADS},
     "decode": {"T": (2048, 1, 8192), **HEADS},
@@ -55,7 +55,7 @@ def read(given: Mapping[str, Any]) -> dict[str, Any]:
 def shown(value: Any) -> str:
     """A given value in a sentence, as JSON writes it."""
     try:
-        return json.dumps(value, ensure_ascii=False)
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     except (TypeError, ValueError):
         return type(value).__name__
 
@@ -88,16 +88,19 @@ def together(found: dict[str, Any]) -> dict[str, Any]:
     if found["op"] == "heatmap":
         found["window"] = found["window"] or found["T"]
         if found["window"] > found["T"]:
-            raise BadArguments(f"window is {found['window']}; a pattern of {found['T']} tokens has no more rows than that.")
+            raise BadArguments(f"window is {found['window']}; a pattern of {found['T']} tokens has no more rows.")
         found["pixels"] = found["pixels"] or found["window"]
         if found["pixels"] > found["window"]:
             raise BadArguments(f"pixels is {found['pixels']}; a window of {found['window']} rows has no more pixels.")
     for name in ("d_in", "D"):
         if found.get(name, 8) % 8:
             raise BadArguments(f"{name} is {found[name]}; the kernels take multiples of 8.")
+        if str(found.get("format")).startswith("q") and found.get(name, 32) % 32:
+            raise BadArguments(f"{name} is {found[name]}; {found['format']} keeps blocks of 32.")
     largest = 4 * max(
         found["T"] * found.get("N", 0) * found.get("H", 0), found["T"] * found.get("d_out", 0),
-        found.get("d_out", 0) * found.get("d_in", 0), found.get("V", 0) * found.get("D", 0), found.get("pixels", 0) ** 2,
+        found.get("d_out", 0) * found.get("d_in", 0), found.get("V", 0) * found.get("D", 0),
+        found.get("pixels", 0) ** 2,
     )  # fmt: skip
     if largest > MOST_BYTES:
         raise BadArguments(f"these sizes need a buffer of {largest} bytes; a device binds {MOST_BYTES}, so take less.")

@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 
 from bench import reference
-from bench.tensors import numbers, sampled, weights
-from webgpu import lens_ops, ops
+from bench.tensors import matrix, numbers, sampled
+from webgpu import lens_ops, ops, variants
 
-FORMATS = {"f32": (ops.F32, np.float32), "f16": (ops.F16, np.float16), "bf16": (ops.BF16, np.uint16)}
-# Share of the largest value: issue-wide 1e-5 for attention; sums of thousands of float32 products stay below it too.
+FORMATS = {"f32": ops.F32, "f16": ops.F16, "bf16": ops.BF16, "q4_1": ops.Q4_1, "q8_0": ops.Q8_0}
+# Share of the largest value: what attention has to keep; sums of thousands of float32 products stay below it too.
 TOLERANCE = 1e-5
 TOP = 10
 
 
 @dataclass(frozen=True)
 class Case:
-    """inputs: name -> array; outputs: name -> (dtype, shape); scratch: name -> bytes; judge: outputs -> largest error."""
+    """inputs: name -> array; outputs: name -> (dtype, shape); scratch: name -> bytes; judge: outputs -> error."""
 
     words: str
     dispatches: list[ops.Dispatch]
@@ -32,6 +32,7 @@ class Case:
     judge: Callable[[Mapping[str, np.ndarray]], float]
     checked: str
     scratch: Mapping[str, int] = field(default_factory=dict)
+    zeroed: bool = False  # outputs must begin as zeros; otherwise they begin as no number
 
     @property
     def bytes(self) -> int:
@@ -43,6 +44,22 @@ class Case:
 def rows_words(rows: np.ndarray, T: int) -> str:
     """Which rows were compared, for people."""
     return f"all {T} rows" if len(rows) == T else f"{len(rows)} of {T} rows, one in each 16"
+
+
+# Operation here -> operation in webgpu/variants.py; the others have one text each.
+VARIED = {"attention": "attention", "decode": "decode", "heatmap": "cells", "matmul": "matmul", "lens": "lens"}
+
+
+def used_variant(asked: Mapping[str, Any]) -> str | None:
+    """The variant that will run; None for an operation that has one text only. Raises UnknownVariant."""
+    name = VARIED[asked["op"]]
+    if asked["op"] == "matmul" and asked["T"] == 1 and "matvec" in variants.VARIANTS:
+        name = "matvec"
+    if name not in variants.VARIANTS:
+        if asked["variant"] is not None:
+            raise variants.UnknownVariant(f"{asked['op']} has no variants; leave variant out.")
+        return None
+    return variants.pick(name, asked["variant"], **{size: value for size, value in asked.items() if len(size) == 1})
 
 
 def chosen(variant: str | None) -> dict[str, str]:
@@ -81,7 +98,10 @@ def heatmap(asked: Mapping[str, Any]) -> Case:
     T, N, K, H, window, pixels = (asked[name] for name in ("T", "N", "K", "H", "window", "pixels"))
     q, k, first = numbers(1, T, N, H), numbers(2, T, K, H), T - window
     # lse is an input here, so that the pattern is judged by itself: in float64, for the head that is drawn.
-    exact = [reference.pattern_rows(q[:, 0], k[:, 0], part) for part in np.array_split(np.arange(first, T), -(-window // 256))]
+    exact = [
+        reference.pattern_rows(q[:, 0], k[:, 0], part)
+        for part in np.array_split(np.arange(first, T), -(-window // 256))
+    ]
     lse = np.zeros((N, T), np.float32)
     lse[0, first:] = np.concatenate([part[1] for part in exact])
     place = {"head0": 0, "heads": 1, "row0": first, "rows": window, "col0": first, "cols": window}
@@ -106,24 +126,17 @@ def heatmap(asked: Mapping[str, Any]) -> Case:
     return Case(
         f"{window} x {window} cells of T {T} on {pixels} x {pixels} pixels, H {H}", dispatches,
         {"q": q, "k": k, "lse": lse}, {"out": ("float32", (1, pixels, pixels))}, window * (window + 1) * H, judge,
-        rows_words(rows, pixels) + " of pixels",
+        rows_words(rows, pixels) + " of pixels", zeroed=True,
     )  # fmt: skip
-
-
-def stored(values: np.ndarray, form: str) -> np.ndarray:
-    """Weights as a format keeps them; those of tensors.weights lose nothing."""
-    if form == "bf16":
-        return (values.view(np.uint32) >> 16).astype(np.uint16)
-    return values.astype(FORMATS[form][1])
 
 
 def matmul(asked: Mapping[str, Any]) -> Case:
     """x [T,d_in] times a weight matrix [d_out,d_in]."""
     T, d_in, d_out, form = (asked[name] for name in ("T", "d_in", "d_out", "format"))
-    x, weight = numbers(1, T, d_in), weights(2, d_out, d_in)
+    x, (weight, stored) = numbers(1, T, d_in), matrix(2, d_out, d_in, form)
     dispatches = ops.matmul(
-        x="x", weight="weight", bias=None, out="out", T=T, d_in=d_in, d_out=d_out, fmt=FORMATS[form][0],
-        **chosen(asked["variant"]),
+        x="x", weight="weight", bias=None, out="out", T=T, d_in=d_in, d_out=d_out, fmt=FORMATS[form],
+        scales="scales" if "scales" in stored else ops.NONE, **chosen(asked["variant"]),
     )  # fmt: skip
     rows = sampled(T)
 
@@ -134,7 +147,7 @@ def matmul(asked: Mapping[str, Any]) -> Case:
 
     return Case(
         f"T {T}, {d_in} to {d_out}, {form}", dispatches if isinstance(dispatches, list) else [dispatches],
-        {"x": x, "weight": stored(weight, form)}, {"out": ("float32", (T, d_out))}, 2 * T * d_in * d_out, judge,
+        {"x": x, **stored}, {"out": ("float32", (T, d_out))}, 2 * T * d_in * d_out, judge,
         rows_words(rows, T),
     )  # fmt: skip
 
@@ -142,12 +155,13 @@ def matmul(asked: Mapping[str, Any]) -> Case:
 def lens(asked: Mapping[str, Any]) -> Case:
     """Logit lens of T normed rows: ten best tokens, log-sum-exp, entropy, a target's logit and rank."""
     T, D, V, form = (asked[name] for name in ("T", "D", "V", "format"))
-    x, table = numbers(1, T, D), weights(2, V, D)
+    x, (table, stored) = numbers(1, T, D), matrix(2, V, D, form)
     targets = (np.arange(T, dtype=np.uint32) * np.uint32(7919) % np.uint32(V)).astype(np.uint32)
     names = {name: name for name in ("ids", "logits", "stats", "targets")}
-    scratch = lens_ops.lens_scratch([("table", 0, V)], rows=T, D=D, V=V, k=TOP)
+    tables = [("weight", 0, V, *(["scales"] if "scales" in stored else []))]
+    scratch = lens_ops.lens_scratch(tables, rows=T, D=D, V=V, k=TOP)
     dispatches = lens_ops.lens(
-        x="x", tables=[("table", 0, V)], rows=T, D=D, V=V, fmt=FORMATS[form][0], k=TOP, **names,
+        x="x", tables=tables, rows=T, D=D, V=V, fmt=FORMATS[form], k=TOP, **names,
         **{name: name for name in scratch}, **chosen(asked["variant"]),
     )  # fmt: skip
     outputs = {"ids": ("uint32", (T, TOP)), "logits": ("float32", (T, TOP)), "stats": ("float32", (T, 4))}
@@ -159,7 +173,7 @@ def lens(asked: Mapping[str, Any]) -> Case:
         return max(judge_lens(exact[i], targets[row], *(part[i] for part in parts)) for i, row in enumerate(rows))
 
     return Case(
-        f"{T} rows, D {D}, V {V}, {form}", dispatches, {"x": x, "table": stored(table, form), "targets": targets},
+        f"{T} rows, D {D}, V {V}, {form}", dispatches, {"x": x, **stored, "targets": targets},
         outputs, 2 * T * D * V, judge, rows_words(rows, T), scratch,
     )  # fmt: skip
 
@@ -170,7 +184,9 @@ def judge_lens(exact: np.ndarray, target: int, ids: np.ndarray, logits: np.ndarr
     Tokens whose exact logits agree to TOLERANCE may change places, in the ten best as in the target's rank.
     """
     largest = np.abs(exact).max()
-    if not (np.isfinite(logits).all() and np.isfinite(stats).all() and (ids < len(exact)).all() and len(set(ids)) == TOP):
+    if not (
+        np.isfinite(logits).all() and np.isfinite(stats).all() and (ids < len(exact)).all() and len(set(ids)) == TOP
+    ):
         return float("inf")
     top = exact.max()
     powers = np.exp(exact - top)

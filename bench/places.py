@@ -1,4 +1,4 @@
-"""Where a measurement runs. Each place answers `measure(given)` with the report of bench/timing.py, or raises BenchError.
+"""Where a measurement runs: each place answers `measure(given)` with the report of bench/timing.py.
 
     native        wgpu-py on this machine's default adapter: the GPU, or llvmpipe where there is none
     llvmpipe, swiftshader   wgpu-py on that CPU driver

@@ -15,15 +15,16 @@ from typing import Any
 import numpy as np
 
 from bench import arguments
-from bench.cases import CASES, TOLERANCE, Case
+from bench.cases import CASES, TOLERANCE, Case, used_variant
 from bench.errors import BadArguments, WrongResult
 from webgpu.kernels import Kernels
 from webgpu.ops import MAX_GROUPS, Dispatch, UnsupportedShape
+from webgpu.variants import UnknownVariant
 
 BATCHES, BATCH_MS, MOST_RUNS = 5, 100.0, 100
 SLOW_MS = 2000.0  # a run of this length is timed BATCHES_SLOW times only
 BATCHES_SLOW = 3
-FMA_TURNS, FMA_GROUPS, READ_BYTES = 512, 64, 64 << 20
+FMA_TURNS, FMA_GROUPS, READ_BYTES, CEILING_MS = 512, 64, 64 << 20, 30.0
 
 
 def timed(once: Callable[[], None]) -> float:
@@ -57,7 +58,7 @@ def fma_gflops(kernels: Kernels) -> float:
         dispatch = Dispatch("ceiling_fma", {}, params, (groups, 1, 1), {"out": "out"})
         best = best_ms(kernels, dispatch, {"out": out})
         out.destroy()
-        if best >= 30 or groups * 4 > MAX_GROUPS:
+        if best >= CEILING_MS or groups * 4 > MAX_GROUPS:
             return groups * 64 * 384 * FMA_TURNS / best / 1e6
         groups *= 4
 
@@ -90,21 +91,23 @@ def ceilings(kernels: Kernels) -> dict[str, float]:
 
 
 def measure(kernels: Kernels, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Check one operation against float64, time it, and set it beside the device's ceilings; see README.md for the fields.
+    """Check one operation against float64, time it, set it beside the ceilings; README.md explains the fields.
 
     Raises BadArguments, WrongResult, DeviceError or KernelError.
     """
     asked = arguments.read(given)
     if asked["op"] not in CASES:
-        raise BadArguments(f"{asked['op']} needs a model; `playground bench --op {asked['op']} --model ID` measures one.")
+        raise BadArguments(f"{asked['op']} needs a model; this measures single operations.")
     try:
+        asked["variant"] = used_variant(asked)
         case = CASES[asked["op"]](asked)
-    except UnsupportedShape as error:
+    except (UnsupportedShape, UnknownVariant) as error:
         raise BadArguments(str(error)) from error
     buffers = {name: kernels.upload(array) for name, array in case.inputs.items()}
     buffers |= {name: kernels.buffer(size) for name, size in case.scratch.items()}
     for name, (dtype, shape) in case.outputs.items():  # what stays unwritten must not pass for a result
-        buffers[name] = kernels.upload(np.full(shape, np.nan if dtype == "float32" else 0xFFFFFFFF, dtype))
+        first = 0 if case.zeroed else np.nan if dtype == "float32" else 0xFFFFFFFF
+        buffers[name] = kernels.upload(np.full(shape, first, dtype))
     try:
         kernels.run(case.dispatches, buffers)
         judged(kernels, asked["op"], case, buffers)

@@ -18,6 +18,7 @@ COMMANDS = (serve, models, doctor, pull, trace, parity, bench, train_tiny)
 
 # Errors whose message is written for people, by the module that defines them; looked up only if that module was loaded.
 EXPECTED = {
+    "bench.errors": ("BenchError",),
     "server.settings": ("BadSettings",),
     "weights.errors": ("CheckpointError",),
     "webgpu.config": ("UnsupportedConfig",),

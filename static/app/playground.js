@@ -1,4 +1,5 @@
 // window.playground: the page for scripts and for the developer console. static/README.md documents it; keep both in step.
+import { bench } from "./bench.js";
 import { plural } from "../lib/numbers.js";
 import { checkLength, switchModel } from "./session.js";
 import { store } from "./state.js";
@@ -94,8 +95,13 @@ export function exposePlayground(ready) {
       if (ids.length === 0) throw new Error("There is no prompt to compare on; type one first.");
       return verify(engine, entry, ids);
     },
-    async bench() {
-      throw new Error("playground.bench is not there yet; `playground bench` measures on the command line.");
+    /**
+     * One operation on this device, checked and then timed; static/README.md lists operations, sizes and fields.
+     * @param {unknown} asked {op, T, N, K, H, variant}
+     */
+    async bench(asked = {}) {
+      const { engine } = await loaded();
+      return bench(engine, asked);
     },
   };
   Object.defineProperty(window, "playground", { value: Object.freeze(playground), enumerable: true });

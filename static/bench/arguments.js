@@ -10,7 +10,7 @@ import { BenchError } from "./errors.js";
 
 /** @type {Record<string, Allowed>} */
 const HEADS = { N: [9, 1, 128], K: [3, 1, 128], H: [64, 4, 256] };
-const FORMATS = ["f16", "f32", "bf16"];
+const FORMATS = ["f16", "f32", "bf16", "q4_1", "q8_0"];
 /** @type {Record<string, Record<string, Allowed>>} */
 export const OPERATIONS = {
   attention: { T: [512, 2, 8192], ...HEADS },
@@ -87,13 +87,16 @@ function together(found) {
   if (op === "heatmap") {
     found.window ??= T;
     if (found.window > T)
-      throw refuse(`window is ${found.window}; a pattern of ${T} tokens has no more rows than that.`);
+      throw refuse(`window is ${found.window}; a pattern of ${T} tokens has no more rows.`);
     found.pixels ??= found.window;
     if (found.pixels > found.window)
       throw refuse(`pixels is ${found.pixels}; a window of ${found.window} rows has no more pixels.`);
   }
-  for (const [name, width] of Object.entries({ d_in, D }))
+  for (const [name, width] of Object.entries({ d_in, D })) {
     if (width % 8) throw refuse(`${name} is ${width}; the kernels take multiples of 8.`);
+    if (found.format?.startsWith("q") && width % 32)
+      throw refuse(`${name} is ${width}; ${found.format} keeps blocks of 32.`);
+  }
   const largest = 4 * Math.max(T * N * H, T * d_out, d_out * d_in, V * D, (found.pixels ?? 0) ** 2);
   if (largest > MOST_BYTES)
     throw refuse(`these sizes need a buffer of ${largest} bytes; a device binds ${MOST_BYTES}, so take less.`);

@@ -5,21 +5,22 @@
  */
 import { lens as lensDispatches, lensScratch } from "../gpu/lens_ops.js";
 import * as ops from "../gpu/ops.js";
+import { UnknownVariant, VARIANTS, pick } from "../gpu/variants.js";
 import { judgeLens } from "./judge_lens.js";
 import { Worst, attentionRow, patternRow, productRow } from "./reference.js";
-import { numbers, sampled, stored, weights } from "./tensors.js";
+import { matrix, numbers, sampled } from "./tensors.js";
 
 /** @typedef {import("./arguments.js").Asked} Asked */
 /** @typedef {Record<string, Float32Array>} Found the outputs by name, as 4-byte words (ids are seen through Uint32Array) */
 /**
  * @typedef {{words: string, dispatches: import("../gpu/ops.js").Dispatch[],
- *   inputs: Record<string, Float32Array<ArrayBuffer> | Uint16Array<ArrayBuffer> | Uint32Array<ArrayBuffer>>,
+ *   inputs: Record<string, import("./tensors.js").Stored>,
  *   outputs: Record<string, number>, scratch: Record<string, number>, flops: number, checked: string,
- *   judge: (found: Found) => number}} Case outputs: 4-byte words by name; scratch: bytes by name
+ *   zeroed?: boolean, judge: (found: Found) => number}} Case zeroed: outputs must begin as zeros; outputs: 4-byte words by name; scratch: bytes by name
  */
 
 /** How the kernels know a format. @type {Record<string, number>} */
-export const FORMATS = { f32: 0, f16: 1, bf16: 2 };
+export const FORMATS = { f32: 0, f16: 1, bf16: 2, q4_1: 3, q8_0: 4 };
 /** Share of the largest value. */
 export const TOLERANCE = 1e-5;
 export const TOP = 10;
@@ -62,7 +63,7 @@ function attention({ op, T: S, N, K, H, variant }) {
   return { words, dispatches, inputs, outputs, scratch, flops: 4 * N * H * pairs, judge, checked: rowsWords(rows, T) };
 }
 
-/** The last `window` rows and columns of one head's pattern: the largest cell of each pixel. @param {Asked} asked @returns {Case} */
+/** The last `window` rows and columns of one head's pattern: a pixel is its largest cell. @param {Asked} asked @returns {Case} */
 function heatmap({ T, N, K, H, window, pixels, variant }) {
   const [q, k, first, shape] = [numbers(1, T * N * H), numbers(2, T * K * H), T - window, { T, N, K, H }];
   const lse = new Float32Array(N * T);
@@ -96,14 +97,16 @@ function heatmap({ T, N, K, H, window, pixels, variant }) {
   const words = `${window} x ${window} cells of T ${T} on ${pixels} x ${pixels} pixels, H ${H}`;
   const checked = rowsWords(rows, pixels) + " of pixels";
   const [inputs, outputs, flops] = [{ q, k, lse }, { out: pixels * pixels }, window * (window + 1) * H];
-  return { words, dispatches, inputs, outputs, scratch: {}, flops, judge, checked };
+  return { words, dispatches, inputs, outputs, scratch: {}, zeroed: true, flops, judge, checked };
 }
 
 /** x [T,d_in] times a weight matrix [d_out,d_in]. @param {Asked} asked @returns {Case} */
 function matmul({ T, d_in, d_out, format, variant }) {
-  const [x, weight] = [numbers(1, T * d_in), weights(2, d_out * d_in)];
+  const [x, { values: weight, buffers }] = [numbers(1, T * d_in), matrix(2, d_out, d_in, format)];
+  const scales = buffers.scales ? { scales: "scales" } : {};
   const dispatches = ops.matmul({
-    x: "x", weight: "weight", bias: null, out: "out", T, d_in, d_out, fmt: FORMATS[format], ...chosen(variant),
+    x: "x", weight: "weight", bias: null, out: "out", T, d_in, d_out, fmt: FORMATS[format], ...scales,
+    ...chosen(variant),
   });
   const rows = sampled(T);
   /** @param {Found} found */
@@ -115,17 +118,17 @@ function matmul({ T, d_in, d_out, format, variant }) {
   };
   return {
     words: `T ${T}, ${d_in} to ${d_out}, ${format}`, dispatches: [dispatches].flat(),
-    inputs: { x, weight: stored(weight, format) }, outputs: { out: T * d_out }, scratch: {},
+    inputs: { x, ...buffers }, outputs: { out: T * d_out }, scratch: {},
     flops: 2 * T * d_in * d_out, judge, checked: rowsWords(rows, T),
   };
 }
 
-/** Logit lens of T normed rows: ten best tokens, log-sum-exp, entropy, a target's logit and rank. @param {Asked} asked @returns {Case} */
+/** Logit lens of T rows: ten best tokens, log-sum-exp, entropy, a target's logit and rank. @param {Asked} asked @returns {Case} */
 function lens({ T, D, V, format, variant }) {
-  const [x, table] = [numbers(1, T * D), weights(2, V * D)];
+  const [x, { values: table, buffers }] = [numbers(1, T * D), matrix(2, V, D, format)];
   const targets = Uint32Array.from({ length: T }, (_, row) => (row * 7919) % V);
-  /** @type {import("../gpu/lens_ops.js").Table[]} */
-  const tables = [["table", 0, V]];
+  /** @type {import("../gpu/ops.js").Table[]} */
+  const tables = [buffers.scales ? ["weight", 0, V, "scales"] : ["weight", 0, V]];
   const scratch = /** @type {Record<string, number>} */ (lensScratch(tables, { rows: T, D, V, k: TOP }));
   const names = Object.fromEntries(["ids", "logits", "stats", "targets", ...Object.keys(scratch)].map((name) => [name, name]));
   const call = { x: "x", tables, ...names, rows: T, D, V, fmt: FORMATS[format], k: TOP, ...chosen(variant) };
@@ -145,9 +148,21 @@ function lens({ T, D, V, format, variant }) {
   };
   return {
     words: `${T} rows, D ${D}, V ${V}, ${format}`, dispatches,
-    inputs: { x, table: stored(table, format), targets }, outputs: { ids: T * TOP, logits: T * TOP, stats: T * 4 },
+    inputs: { x, ...buffers, targets }, outputs: { ids: T * TOP, logits: T * TOP, stats: T * 4 },
     scratch, flops: 2 * T * D * V, judge, checked: rowsWords(rows, T),
   };
+}
+
+/**
+ * The variant that will run; null for an operation that has one text only. Throws UnknownVariant.
+ * @param {Asked} asked @returns {string | null}
+ */
+export function usedVariant(asked) {
+  const { op, variant, T } = asked;
+  const name = op === "heatmap" ? "cells" : op === "matmul" && T === 1 && VARIANTS.matvec ? "matvec" : op;
+  if (VARIANTS[name]) return pick(name, variant, asked);
+  if (variant !== null) throw new UnknownVariant(`${op} has no variants; leave variant out.`);
+  return null;
 }
 
 /** @type {Record<string, (asked: Asked) => Case>} */

@@ -4,8 +4,9 @@
  * @module
  */
 import { UnsupportedShape } from "../gpu/ops.js";
+import { UnknownVariant } from "../gpu/variants.js";
 import { read } from "./arguments.js";
-import { CASES, TOLERANCE } from "./cases.js";
+import { CASES, TOLERANCE, usedVariant } from "./cases.js";
 import { BenchError } from "./errors.js";
 
 /** @typedef {import("../gpu/kernels.js").Kernels} Kernels */
@@ -39,7 +40,8 @@ export async function times(run) {
   const runs = Math.floor(Math.max(1, Math.min(MOST_RUNS, BATCH_MS / Math.max(first, 1e-3))));
   /** @type {number[]} */
   const each = [];
-  for (let i = 0; i < (first < SLOW_MS ? BATCHES : BATCHES_SLOW); i++) each.push((await timed(() => run(runs))) / runs);
+  const batches = first < SLOW_MS ? BATCHES : BATCHES_SLOW;
+  for (let i = 0; i < batches; i++) each.push((await timed(() => run(runs))) / runs);
   /** @type {number[]} */
   const waits = [];
   for (let i = 0; runs > 1 && i < BATCHES; i++) waits.push(await timed(() => run(1)));
@@ -118,15 +120,16 @@ export async function measure(kernels, given) {
 /** @param {import("./arguments.js").Asked} asked */
 function prepared(asked) {
   try {
+    asked.variant = usedVariant(asked);
     return CASES[asked.op](asked);
   } catch (error) {
-    if (error instanceof UnsupportedShape) throw new BenchError("bad-arguments", error.message);
+    if (error instanceof UnsupportedShape || error instanceof UnknownVariant) throw new BenchError("bad-arguments", error.message);
     throw error;
   }
 }
 
 /** @param {Kernels} kernels @param {Case} found @returns {Map<string, GPUBuffer>} */
-function upload(kernels, { inputs, outputs, scratch }) {
+function upload(kernels, { inputs, outputs, scratch, zeroed }) {
   const buffers = new Map();
   for (const [name, array] of Object.entries(inputs)) {
     buffers.set(name, kernels.buffer(array.byteLength, name));
@@ -135,12 +138,15 @@ function upload(kernels, { inputs, outputs, scratch }) {
   for (const [name, bytes] of Object.entries(scratch)) buffers.set(name, kernels.buffer(bytes, name));
   for (const [name, words] of Object.entries(outputs)) {
     buffers.set(name, kernels.buffer(4 * words, name));
-    kernels.write(buffers.get(name), new Uint32Array(words).fill(0xffffffff)); // no number: unwritten is no result
+    if (!zeroed) kernels.write(buffers.get(name), new Uint32Array(words).fill(0xffffffff)); // no number: no result
   }
   return buffers;
 }
 
-/** The result's error; throws beyond TOLERANCE. @param {Kernels} kernels @param {string} op @param {Case} found @param {Map<string, GPUBuffer>} buffers */
+/**
+ * The result's error; throws beyond TOLERANCE.
+ * @param {Kernels} kernels @param {string} op @param {Case} found @param {Map<string, GPUBuffer>} buffers
+ */
 async function judged(kernels, op, { words, outputs, judge }, buffers) {
   const names = Object.keys(outputs);
   const read = await kernels.read(names.map((name) => [kernels.find(buffers, name), 4 * outputs[name]]));

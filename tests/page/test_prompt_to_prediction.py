@@ -225,7 +225,7 @@ def test_without_first_token_renormalises_and_says_so(page: Page):
         ("playground.trace('a').then((t) => (t.destroy(), t.lens()))", "This trace was destroyed"),
         ("playground.trace('a '.repeat(300_000))", "at most 400,000"),
         ("playground.load('nothing')", "There is no model"),
-        ("playground.bench({})", "is not there yet"),
+        ('playground.bench({ op: "sums" })', 'op is "sums"; allowed are attention,'),
     ],
 )
 def test_playground_rejects_with_a_sentence(page: Page, call: str, sentence: str):

@@ -1,0 +1,83 @@
+"""Python and JavaScript ask the same question: numbers, arguments, sentences, dispatches."""
+
+import numpy as np
+import pytest
+
+from bench import arguments, cases, tensors
+from bench.errors import BadArguments
+
+ASKED = [
+    {}, {"op": "attention", "T": 130}, {"op": "prefill", "T": 2, "N": 14, "K": 2, "H": 80}, {"op": "decode", "T": 70},
+    {"op": "heatmap", "T": 60}, {"op": "heatmap", "T": 300, "window": 200, "pixels": 70},
+    {"op": "heatmap", "T": 64, "variant": "quads"}, {"op": "matmul", "T": 1, "d_in": 64, "d_out": 10},
+    {"op": "matmul", "T": 5, "d_in": 64, "d_out": 9, "format": "q4_1"}, {"op": "matmul", "T": 200, "format": "bf16"},
+    {"op": "lens", "T": 2, "D": 64, "V": 700, "format": "q8_0"}, {"op": "lens", "T": 3, "D": 64, "V": 700},
+]  # fmt: skip
+REFUSED = [
+    {"op": "sums"}, {"op": 3}, {"op": ["matmul"]}, {"op": "constructor"}, {"op": "attention", "T": 1}, {"T": 2.5},
+    {"T": "512"}, {"T": True}, {"T": 9000}, {"T": -1}, {"N": 9, "K": 2}, {"H": 6}, {"op": "matmul", "H": 64},
+    {"op": "matmul", "d_in": 20}, {"op": "matmul", "format": "q4_0"}, {"op": "matmul", "d_in": 40, "format": "q4_1"},
+    {"op": "heatmap", "T": 8, "window": 9}, {"op": "heatmap", "T": 8, "pixels": 9}, {"variant": 5},
+    {"op": "matmul", "d_in": 16384, "d_out": 65536}, {"toString": 1}, {"T": {"a": 'é "'}},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", [0, 1, 77, 2**31])
+def test_hashes_and_numbers_are_the_same_bits(mirror, seed):
+    assert mirror("hashes", seed=seed, count=300)["answer"] == tensors.hashes(seed, 300).tolist()
+    found = tensors.numbers(seed, 300)
+    assert mirror("numbers", seed=seed, count=300)["answer"] == found.tolist()
+    assert found.min() >= -2 and found.max() < 2 and 1.0 < found.std() < 1.3  # uniform on [-2,2): 1.155
+
+
+@pytest.mark.parametrize("form", arguments.FORMATS)
+def test_matrix_is_the_same_in_every_format(mirror, form):
+    values, stored = tensors.matrix(5, 3, 64, form)
+    answer = mirror("matrix", format=form)["answer"]
+    assert answer["values"] == values.ravel().tolist()
+    bits = {np.dtype("f2"): np.uint16}
+    kept = {name: array.view(bits.get(array.dtype, array.dtype)).ravel().tolist() for name, array in stored.items()}
+    assert answer["buffers"] == kept
+
+
+@pytest.mark.parametrize("count", [1, 128, 129, 1000])
+def test_sampled_rows_visit_every_place_of_a_tile(mirror, count):
+    rows = tensors.sampled(count)
+    assert mirror("sampled", count=count)["answer"] == rows.tolist()
+    assert rows[0] == 0 and rows[-1] == count - 1 and max(np.diff(rows, prepend=0)) < 32
+    if count >= 1000:
+        assert set(rows % 16) == set(range(16))
+
+
+@pytest.mark.parametrize("given", ASKED, ids=str)
+def test_case_is_the_same(mirror, given):
+    asked = arguments.read(given)
+    assert mirror("read", given=given)["answer"] == asked
+    asked["variant"] = cases.used_variant(asked)
+    case, answer = cases.CASES[asked["op"]](asked), mirror("case", given=given)["answer"]
+    assert answer["dispatches"] == [vars(dispatch) | {"grid": list(dispatch.grid)} for dispatch in case.dispatches]
+    assert {key: answer[key] for key in ("words", "flops", "checked")} == {
+        "words": case.words, "flops": case.flops, "checked": case.checked,
+    }  # fmt: skip
+    assert {name: size for name, size in answer["scratch"].items() if size} == {
+        name: size for name, size in case.scratch.items() if size
+    }
+    assert answer["outputs"] == {name: int(np.prod(shape)) for name, (_, shape) in case.outputs.items()}
+    for name, (length, *few) in answer["inputs"].items():
+        flat = case.inputs[name].ravel()
+        flat = flat.view(np.uint16) if flat.dtype == np.float16 else flat
+        assert length == len(flat) and np.allclose(few, [flat[i] for i in (0, 1, 7 % len(flat), -1)], rtol=1e-6, atol=0)
+
+
+@pytest.mark.parametrize("given", REFUSED, ids=str)
+def test_refusal_is_the_same_sentence(mirror, given):
+    with pytest.raises(BadArguments) as refused:
+        arguments.read(given)
+    sentence = str(refused.value)
+    assert mirror("read", given=given)["error"] == sentence
+    assert sentence.endswith(".") and "\n" not in sentence
+
+
+@pytest.mark.parametrize("given", [None, 3, "attention", []])
+def test_page_refuses_what_is_no_object(mirror, given):
+    assert mirror("read", given=given)["error"].startswith("bench takes an object such as")

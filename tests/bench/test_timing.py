@@ -1,0 +1,95 @@
+"""A right kernel gets a speed beside its ceilings, a wrong one a sentence; each check has its control.
+
+Plan: every operation once on this machine's driver; mistakes planted in the WGSL (no scale, a lane's row dropped, a
+column never written, weights misread, ranks off) and refused; times that come from the clock.
+"""
+
+import pytest
+
+from bench import timing
+from bench.errors import BadArguments, WrongResult
+from tests.conftest import ROOT
+from webgpu.device import request_device
+from webgpu.kernels import Kernels
+
+pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("briefly")]
+SMALL = {
+    "attention": {"op": "attention", "T": 40, "N": 4, "K": 2, "H": 16},
+    "decode": {"op": "decode", "T": 70, "N": 4, "K": 2, "H": 16},
+    "heatmap": {"op": "heatmap", "T": 40, "N": 2, "K": 1, "H": 16},
+    "pixels": {"op": "heatmap", "T": 40, "N": 2, "K": 1, "H": 16, "window": 30, "pixels": 7},
+    "matmul": {"op": "matmul", "T": 9, "d_in": 64, "d_out": 24},
+    "q4_1": {"op": "matmul", "T": 9, "d_in": 64, "d_out": 24, "format": "q4_1"},
+    "q8_0": {"op": "matmul", "T": 1, "d_in": 64, "d_out": 24, "format": "q8_0"},
+    "lens": {"op": "lens", "T": 2, "D": 32, "V": 600},
+}
+# File, what stands there, what is planted, the measurement that must notice.
+MISTAKES = [
+    ("attention_fa2.wgsl", "p.scale", "(p.scale * 1.001)", "attention"),
+    ("attention_decode.wgsl", "p.scale", "(p.scale * 1.001)", "decode"),
+    ("attention_probs.wgsl", "p.scale", "(p.scale * 1.001)", "heatmap"),
+    ("attention_probs.wgsl", "p.scale", "(p.scale * 1.001)", "pixels"),
+    ("lens_tile.wgsl", "exp(", "0.999 * exp(", "lens"),
+]
+
+
+@pytest.fixture(scope="module")
+def device():
+    return request_device()
+
+
+@pytest.fixture(scope="module")
+def kernels(device):
+    return Kernels(device)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_measure_reports_every_field(kernels, name):
+    found = timing.measure(kernels, SMALL[name])
+    assert found["op"] == SMALL[name]["op"] and found["kernels"] and found["adapter"] == kernels.device.words
+    assert found["ms"] >= found["min_ms"] > 0 and found["wait_ms"] > 0 and found["gflops"] > 0 and found["gbs"] > 0
+    assert 0 <= found["max_error"] <= found["tolerance"] == 1e-5
+    limits = found["ceilings"]
+    assert found["of_fma"] == found["gflops"] / limits["fma_gflops"] > 0
+    assert found["of_read"] == found["gbs"] / limits["read_gbs"] > 0
+
+
+@pytest.mark.parametrize(("file", "right", "wrong", "name"), MISTAKES, ids=lambda value: str(value)[:20])
+def test_measure_planted_mistake_has_no_speed(device, file, right, wrong, name):
+    text = (ROOT / "webgpu" / file).read_text("utf-8")
+    assert right in text
+    with pytest.raises(WrongResult, match="a wrong kernel has no speed"):
+        timing.measure(Kernels(device, {file: text.replace(right, wrong)}), SMALL[name])
+
+
+@pytest.mark.parametrize("name", ["attention", "matmul"])
+def test_measure_unwritten_result_has_no_speed(device, name):
+    """A kernel that returns at once: its output keeps what it began with, which is no number."""
+    file = {"attention": "attention_fa2.wgsl", "matmul": "matmul.wgsl"}[name]
+    head, opening, body = (ROOT / "webgpu" / file).read_text("utf-8").partition("@compute")
+    at = body.index("{") + 1
+    text = head + opening + body[:at] + "\n  if (p.T > 0) { return; }" + body[at:]
+    with pytest.raises(WrongResult, match="error inf"):
+        timing.measure(Kernels(device, {file: text}), SMALL[name])
+
+
+def test_measure_unknown_variant_is_refused(kernels):
+    with pytest.raises(BadArguments, match="There is no variant 'fastest' of attention"):
+        timing.measure(kernels, {**SMALL["attention"], "variant": "fastest"})
+
+
+def test_times_come_from_the_clock(monkeypatch):
+    """Runs of 4 ms by a clock of ours: R fills a batch, ms is one run, waiting is a single one with its overhead."""
+    now = [0.0]
+    monkeypatch.setattr(timing.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(timing, "BATCH_MS", 40.0)
+
+    def submit(count: int) -> None:
+        now[0] += 0.004 * count
+
+    def fence() -> None:
+        now[0] += 0.001
+
+    found = timing.times(submit, fence)
+    assert found["runs"] == 8  # 40 / (4 + 1)
+    assert found["ms"] == pytest.approx((8 * 4 + 1) / 8) and found["wait_ms"] == pytest.approx(5)

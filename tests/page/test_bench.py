@@ -1,0 +1,56 @@
+"""playground.bench in the page: figures for a right kernel, one sentence for a wrong one and for a wrong question."""
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.page.conftest import Server, Watched
+
+pytestmark = pytest.mark.chromium
+ATTENTION = {"op": "attention", "T": 40, "N": 4, "K": 2, "H": 16}
+SMALL = [
+    ATTENTION,
+    {"op": "decode", "T": 70, "N": 4, "K": 2, "H": 16},
+    {"op": "heatmap", "T": 40, "N": 2, "K": 1, "H": 16, "window": 30, "pixels": 7},
+    {"op": "matmul", "T": 9, "d_in": 64, "d_out": 24, "format": "q4_1"},
+    {"op": "matmul", "T": 1, "d_in": 64, "d_out": 24, "format": "q8_0"},
+    {"op": "lens", "T": 2, "D": 32, "V": 600},
+]
+ASK = "async (given) => { try { return await playground.bench(given); } catch (error) { return error.message; } }"
+
+
+@pytest.mark.parametrize("given", SMALL, ids=str)
+def test_bench_reports_every_field(shared: Watched, given: dict):
+    found = shared.page.evaluate(ASK, given)
+    assert not isinstance(found, str), found
+    assert found["op"] == given["op"] and found["kernels"] and "SwiftShader" in found["adapter"]
+    assert found["ms"] >= found["min_ms"] > 0 and found["wait_ms"] > 0 and found["gflops"] > 0 and found["gbs"] > 0
+    assert 0 <= found["max_error"] <= found["tolerance"] == 1e-5
+    assert found["of_fma"] == found["gflops"] / found["ceilings"]["fma_gflops"] > 0
+    assert found["of_read"] == found["gbs"] / found["ceilings"]["read_gbs"] > 0
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"op": "sums"}, 'op is "sums"; allowed are attention, decode, heatmap, matmul, lens, model.'),
+        ({"T": 2.5}, "T is 2.5; attention takes whole numbers from 2 to 8192."),
+        ({**ATTENTION, "variant": "fastest"}, "There is no variant 'fastest' of attention; there are "),
+        (7, "bench takes an object such as"),
+    ],
+    ids=str,
+)
+def test_bench_refuses_with_one_sentence(shared: Watched, given: object, said: str):
+    found = shared.page.evaluate(ASK, given)
+    assert isinstance(found, str) and found.startswith(said) and "\n" not in found
+
+
+def test_bench_planted_mistake_has_no_speed(watched: Watched, small_server: Server):
+    text = (ROOT / "webgpu" / "attention_fa2.wgsl").read_text("utf-8")
+    assert "p.scale" in text
+    wrong = text.replace("p.scale", "(p.scale * 1.001)")
+    watched.page.route(
+        "**/kernels/attention_fa2.wgsl", lambda route: route.fulfill(body=wrong, content_type="text/plain")
+    )
+    watched.open(small_server.url)
+    found = watched.page.evaluate(ASK, {**ATTENTION, "variant": "fa2"})
+    assert isinstance(found, str) and found.endswith("a wrong kernel has no speed."), found
