@@ -25,8 +25,8 @@ class Variant:
 
 
 VARIANTS: dict[str, tuple[Variant, ...]] = {
-    # many queries, causal, grouped
-    "attention": (Variant("fa2"),),
+    # many queries, causal, grouped; quads share each load of a key or value among four invocations
+    "attention": (Variant("fa2"), Variant("quads", ("subgroups",), {"H": tuple(range(4, 129, 4))})),
     # windows of the pattern; quads share each load of a key among four invocations
     "cells": (
         Variant("rows"),

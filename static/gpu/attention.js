@@ -11,6 +11,7 @@ import { pick } from "./variants.js";
 /** @typedef {{T: number, S: number, N: number, K: number, offset: number, window: number, sinks: number, scale: number}} Common */
 
 const HEAD_SLICE = 32;
+const QUADS_ROWS = 64;
 const DECODE_SPAN = 64;
 
 /** Which operation of variants.js attends with T queries. @param {number} T */
@@ -18,7 +19,7 @@ export function attentionOperation(T) {
   return T === 1 ? "decode" : "attention";
 }
 
-/** Loop turns of one invocation of attention_fa2 that streams S keys. @param {number} S @param {number} H */
+/** Loop turns of one invocation of attention_fa2 that streams S keys (other variants: fewer). @param {number} S @param {number} H */
 export function attentionTurns(S, H) {
   return ceil(S, 4) * (1 + ceil(H, 16)) + 36;
 }
@@ -49,9 +50,13 @@ export function attention({ q, k, v, o, lse, T, S, N, K, H, offset, window, sink
 
 /** @param {string} name @param {Common} common @param {number} H @param {Record<string, string>} bindings @returns {Dispatch} */
 function stream(name, common, H, bindings) {
-  const { T, S, N } = common;
+  const { T, S, N, K } = common;
   if (attentionTurns(S, H) >= MAX_TURNS) {
     throw new UnsupportedShape(`${S} keys of head dimension ${H} take over ${MAX_TURNS} loop turns; use a shorter text.`);
+  }
+  if (name === "quads") {
+    const grid = fold(K * ceil(Math.floor((T * N) / K), QUADS_ROWS));
+    return { kernel: "attention_quads", overrides: { H }, params: common, grid, bindings };
   }
   const blocks = ceil(T, 4) * ceil(H, HEAD_SLICE) * N;
   return { kernel: "attention_fa2", overrides: { H }, params: common, grid: fold(ceil(blocks, 16)), bindings };

@@ -18,6 +18,12 @@ import { ZERO } from "./plan.js";
  */
 /** @typedef {{get(name: string): GPUBuffer | undefined}} Lookup */
 
+/**
+ * What goes before a text that needs a feature. Quad operations in a loop whose end the quad has agreed on are uniform
+ * where they must be, but a compiler cannot see that: its complaint is turned off.
+ * @type {Record<string, string>}
+ */
+const DIRECTIVES = { subgroups: "enable subgroups; diagnostic(off, subgroup_uniformity); ", f16: "enable f16; " };
 const UNIFORM_ALIGNMENT_BYTES = 256;
 
 /** A dispatch cannot run; the message names the kernel. */
@@ -187,7 +193,7 @@ export class Kernels {
     if (cached) return cached;
     const made = this.text(file).then((text) => {
       // The one text that a host adds: directives named by the manifest.
-      const code = enable.map((name) => `enable ${name}; `).join("") + text;
+      const code = enable.map((name) => DIRECTIVES[name]).join("") + text;
       return this.gpu.createShaderModule({ label: file, code });
     });
     this.modules.set(file, made);

@@ -10,7 +10,10 @@
 
 /** @type {Record<string, Variant[]>} */
 export const VARIANTS = {
-  attention: [{ name: "fa2", needs: [], serves: {} }],
+  attention: [
+    { name: "fa2", needs: [], serves: {} },
+    { name: "quads", needs: ["subgroups"], serves: { H: Array.from({ length: 32 }, (_, i) => 4 * i + 4) } },
+  ],
   cells: [
     { name: "rows", needs: [], serves: {} },
     { name: "quads", needs: ["subgroups"], serves: { H: [16, 32, 48, 64, 80, 96, 112, 128] } },

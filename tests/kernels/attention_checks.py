@@ -10,6 +10,7 @@ from tests.kernels.checks import agree
 from tests.kernels.drivers import Job
 from tests.tolerances import KERNEL_SCORE_ROUNDING, PATTERN_ROW_SUM
 from webgpu import ops
+from webgpu.variants import VARIANTS
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,7 @@ class Attention:
     sinks: int = 0
     magnitude: float = 1.0
     S: int | None = None
+    variant: str | None = None  # of the operation that has one of that name; the other takes its first
 
     @property
     def sizes(self) -> dict:
@@ -41,6 +43,12 @@ class Attention:
             "sinks": self.sinks,
             "scale": self.H**-0.5,
         }
+
+    @property
+    def chosen(self) -> str | None:
+        """The variant to force."""
+        names = {each.name for each in VARIANTS[ops.attention_operation(self.T)]}
+        return self.variant if self.variant in names else None
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Seeded q [T,N,H], k and v [S,K,H] in float32."""
@@ -84,7 +92,7 @@ def run_attention(driver, c: Attention, arrays: dict[str, np.ndarray]) -> dict[s
         "out_cols": s["S"],
     }
     dispatches = [
-        *ops.attention("q", "k", "v", "o", "lse", **s, scratch="scratch"),
+        *ops.attention("q", "k", "v", "o", "lse", **s, scratch="scratch", variant=c.chosen),
         *ops.attention_probs("q", "k", "lse", "pattern", **s, **window, reduce="max"),
     ]
     outputs = {"o": ("f4", (c.T, c.N, c.H)), "lse": ("f4", (c.N, c.T)), "pattern": ("f4", shape)}

@@ -1,4 +1,4 @@
-"""attention_fa2 and attention_decode with attention_merge against the formula in float64; the pattern along with them.
+"""Attention in every variant against the formula in float64; the pattern along with it.
 
 Plan: every head dimension x every length x every grouping (slow); a quick slice of the same; windows with and without
 sinks; a chunk against a cache; one token against a cache; scores above the largest f16; rows that see nothing;
@@ -15,14 +15,19 @@ from tests.kernels.attention_checks import Attention, check_attention, run_atten
 
 pytestmark = pytest.mark.gpu
 
+VARIANTS = ["fa2", "quads"]
+every_variant = pytest.mark.parametrize("variant", VARIANTS)
+# llvmpipe takes half a minute and more to compile attention_quads for the others: they run on SwiftShader.
+QUICK_TO_COMPILE = [16, 32]
 HEAD_DIMS = [16, 32, 48, 64, 80, 96, 128]
 LENGTHS = [1, 2, 15, 16, 17, 63, 64, 65, 97, 257, 1024]
 HEADS = [(4, 4), (4, 2), (4, 1), (9, 3), (14, 2)]
 
 
+@every_variant
 @pytest.mark.parametrize(("T", "heads"), list(itertools.product([1, 2, 17, 65], [(4, 4), (9, 3), (14, 2)])))
-def test_attention_short_text_agrees(driver, T, heads):
-    check_attention(driver, Attention(T, *heads, H=16))
+def test_attention_short_text_agrees(driver, variant, T, heads):
+    check_attention(driver, Attention(T, *heads, H=16, variant=variant))
 
 
 @pytest.mark.slow
@@ -35,6 +40,24 @@ def test_attention_every_length_agrees(driver, H, heads):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("H", QUICK_TO_COMPILE)
+@pytest.mark.parametrize("heads", HEADS, ids=lambda h: f"{h[0]}q{h[1]}kv")
+def test_attention_quads_every_length_agrees(driver, H, heads):
+    for T in LENGTHS:
+        check_attention(driver, Attention(T, *heads, H=H, variant="quads"))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("H", [4, 20, 36, *HEAD_DIMS, 112])
+def test_attention_quads_every_head_dim_agrees(swiftshader, H):
+    for T, heads in ((17, (4, 4)), (65, (14, 2)), (130, (9, 3))):
+        check_attention(swiftshader, Attention(T, *heads, H=H, variant="quads"))
+    check_attention(swiftshader, Attention(33, 4, 2, H=H, offset=40, window=21, sinks=3, variant="quads"))
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("H", [4, 20, 36, 112, 132, 256])
 def test_attention_unusual_head_dim_agrees(driver, H):
     check_attention(driver, Attention(33, 4, 2, H=H))
@@ -44,35 +67,40 @@ def test_attention_unusual_head_dim_agrees(driver, H):
 WINDOWS = [(1, 0), (5, 0), (16, 0), (64, 0), (5, 1), (5, 4), (16, 6), (200, 4)]
 
 
+@every_variant
 @pytest.mark.parametrize(("window", "sinks"), WINDOWS)
-def test_attention_window_and_sinks_agree(driver, window, sinks):
-    check_attention(driver, Attention(97, 4, 2, H=16, window=window, sinks=sinks))
+def test_attention_window_and_sinks_agree(driver, variant, window, sinks):
+    check_attention(driver, Attention(97, 4, 2, H=16, window=window, sinks=sinks, variant=variant))
 
 
+@every_variant
 @pytest.mark.parametrize(("window", "sinks"), [(0, 0), (7, 0), (70, 3)])
 @pytest.mark.parametrize(("T", "offset"), [(1, 0), (1, 63), (1, 64), (1, 257), (3, 61), (16, 64), (17, 100)])
-def test_attention_chunk_against_cache_agrees(driver, T, offset, window, sinks):
-    check_attention(driver, Attention(T, 9, 3, H=16, offset=offset, window=window, sinks=sinks))
+def test_attention_chunk_against_cache_agrees(driver, variant, T, offset, window, sinks):
+    check_attention(driver, Attention(T, 9, 3, H=16, offset=offset, window=window, sinks=sinks, variant=variant))
 
 
+@every_variant
 @pytest.mark.parametrize("T", [1, 33])
 @pytest.mark.parametrize("magnitude", [1e-4, 300.0, 1e6])
-def test_attention_large_scores_agree(driver, T, magnitude):
-    c = Attention(T, 4, 2, H=32, offset=40, magnitude=magnitude)
+def test_attention_large_scores_agree(driver, variant, T, magnitude):
+    c = Attention(T, 4, 2, H=32, offset=40, magnitude=magnitude, variant=variant)
     a = c.arrays()
     if magnitude == 1e6:
         assert np.abs(a["q"][:, 0] @ a["k"][:, 0].T * 32**-0.5).max() > 65_504
     check_attention(driver, c)
 
 
+@every_variant
 @pytest.mark.parametrize("T", [1, 9])
-def test_attention_row_without_keys_is_zero(driver, T):
-    check_attention(driver, Attention(T, 4, 2, H=16, offset=30, window=8, S=12))
+def test_attention_row_without_keys_is_zero(driver, variant, T):
+    check_attention(driver, Attention(T, 4, 2, H=16, offset=30, window=8, S=12, variant=variant))
 
 
+@every_variant
 @pytest.mark.parametrize("later", [1, 5, 16, 40])
-def test_attention_later_token_changed_earlier_rows_keep_every_bit(driver, later):
-    c = Attention(41, 4, 2, H=16)
+def test_attention_later_token_changed_earlier_rows_keep_every_bit(driver, variant, later):
+    c = Attention(41, 4, 2, H=16, variant=variant)
     first, changed = c.arrays(), c.arrays()
     for name in "qkv":
         changed[name][later:] = changed[name][later:] * 3 + 1

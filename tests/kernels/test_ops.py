@@ -43,6 +43,7 @@ def test_every_dispatch_names_what_the_manifest_declares():
         *(ops.matmul("x", "w", None, "y", T=T, d_in=d_in, d_out=8, fmt=1) for T, d_in in ((1, 8), (5, 8), (5, 7))),
         ops.rope("x", "cos", "sin", "y", T=5, heads=2, H=8),
         *attention(),
+        *attention(variant="quads"),
         *attention(T=1),
         *probs(),
         *probs(out_rows=2),

@@ -5,7 +5,7 @@ Each mistake replaces a piece of text that occurs exactly once, so that a kernel
 
 import pytest
 
-from tests.kernels import checks
+from tests.kernels import attention_mistakes, checks
 from tests.kernels.attention_checks import Attention, check_attention
 from tests.kernels.drivers import ROOT, Wgpu
 from tests.kernels.pattern_checks import check_pattern, check_pixels
@@ -41,7 +41,7 @@ def lens_of_one_tile(driver):
     checks.check_lens(driver, 6, 24, 500, F16)
 
 
-MISTAKES = {
+MISTAKES = attention_mistakes.MISTAKES | {
     "scale missing": ("attention_fa2", "score * (p.scale * LOG2_E)", "score * LOG2_E", attention()),
     "mask one key too wide": ("attention_fa2", "(position >= vec4u(s))", "(position + 1 >= vec4u(s))", attention()),
     "mask one key too narrow": ("attention_fa2", "(position >= vec4u(s))", "(position > vec4u(s))", attention()),

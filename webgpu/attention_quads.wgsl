@@ -85,7 +85,9 @@ fn q4(row: vec4u, c: u32) -> mat4x4f {
   return mat4x4f(q[at.x], q[at.y], q[at.z], q[at.w]) * (p.scale * LOG2_E);
 }
 fn write(row: u32, i: u32, top: f32, sum: f32) {  // row = t * N + n, i = which of the eight
-  for (var c = 0u; c < H / 4; c++) { if (i < 4) { o[row * (H / 4) + c] = qa[c][i]; } else { o[row * (H / 4) + c] = qb[c][i - 4]; } }
+  for (var c = 0u; c < H / 4; c++) {
+    if (i < 4) { o[row * (H / 4) + c] = qa[c][i]; } else { o[row * (H / 4) + c] = qb[c][i - 4]; }
+  }
   lse[row % p.N * p.T + row / p.N] = select(NOTHING, (top + log2(sum)) / LOG2_E, sum > 0);
 }
 

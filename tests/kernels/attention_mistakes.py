@@ -1,0 +1,42 @@
+"""Mistakes planted in the variants of attention; test_planted_mistakes.py plants them and lets the check notice."""
+
+from tests.kernels.attention_checks import Attention, check_attention
+
+
+def quads(T=67, H=16, **more):
+    """A check of the variant "quads" over more than one workgroup."""
+    return lambda driver: check_attention(driver, Attention(T, 4, 2, H=H, variant="quads", **more))
+
+
+# what is wrong -> (the right text, the wrong text, the check that must notice)
+QUADS = {
+    "without scale": ("* (p.scale * LOG2_E)", "* LOG2_E", quads()),
+    "mask one key too narrow": ("(vec4u(position) >= s)", "(vec4u(position) > s)", quads()),
+    "mask begins a step late": ("s + 3 > all ||", "s > all ||", quads()),
+    "window one key too wide": (
+        "(vec4u(position) < s + p.window)",
+        "(vec4u(position) <= s + p.window)",
+        quads(window=5),
+    ),
+    "window begins late": ("pa.x - p.window + 1", "pa.x - p.window + 2", quads(window=5)),
+    "sinks forgotten": ("| (s < vec4u(p.sinks)) ", "", quads(window=5, sinks=2)),
+    "keys in one order for all lanes": (
+        "vec4u(lane, lane ^ 1, lane ^ 2, lane ^ 3) % 4",
+        "vec4u(lane, lane + 1, lane + 2, lane + 3) % 4",
+        quads(),
+    ),
+    "end of one lane": ("quad_max(min(p.S, pb.w + 1))", "min(p.S, pb.w + 1)", quads()),
+    "groups interleaved": (
+        "let na = ra / G * p.N + kv_head * G + ra % G;",
+        "let na = ra / G * p.N + ra % G * p.K + kv_head;",
+        quads(),
+    ),
+    "sum not rescaled": ("Rows(by_row(sum.a, keep.a) +", "Rows(sum.a +", quads(magnitude=9.0)),
+    "total not rescaled": ("l.a * keep.a +", "l.a +", quads(magnitude=9.0)),
+    "maximum never subtracted": ("exp2(score - top)", "exp2(score)", quads(magnitude=300.0)),
+    "offset forgotten": ("p.offset + ra / G", "ra / G", quads(offset=20)),
+    "lse of another row": ("lse[row % p.N * p.T + row / p.N]", "lse[row]", quads()),
+    "writes another row": ("write(nb.w, 7, ", "write(nb.w, 6, ", quads()),
+    "end of a head forgotten": ("(c < H / 4) {\n    let values", "(c + 1 < H / 4) {\n    let values", quads(H=20)),
+}
+MISTAKES = {f"attention quads: {name}": ("attention_quads", *entry) for name, entry in QUADS.items()}
