@@ -54,10 +54,11 @@ export async function keptBytes(file) {
 /**
  * The whole file, verified.
  * @param {FileInfo} file
- * @param {{onBytes?: (done: number) => void, signal?: AbortSignal}} [options] onBytes: bytes in hand so far
+ * @param {{onBytes?: (done: number) => void, onPiece?: (whole: Uint8Array<ArrayBuffer>, done: number) => void,
+ *   signal?: AbortSignal}} [options] onBytes: bytes in hand so far; onPiece: the same with the bytes, not verified yet
  * @returns {Promise<Uint8Array<ArrayBuffer>>}
  */
-export async function download(file, { onBytes, signal } = {}) {
+export async function download(file, { onBytes, onPiece, signal } = {}) {
   const cache = await openCache();
   const whole = new Uint8Array(file.bytes);
   for (let piece = 0; piece < pieceCount(file.bytes); piece += 1) {
@@ -72,6 +73,7 @@ export async function download(file, { onBytes, signal } = {}) {
       await fetchPiece(file, whole.subarray(start, end), start, (done) => onBytes?.(start + done), signal);
       await keep(cache, pieceAddress(file, piece), whole.slice(start, end));
     }
+    onPiece?.(whole, end);
   }
   if (!(await matches(whole, file.sha256))) {
     for (let piece = 0; piece < pieceCount(file.bytes); piece += 1) await cache?.delete(pieceAddress(file, piece));

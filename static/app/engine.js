@@ -72,7 +72,7 @@ export async function loadEngine(entry, { signal, onProgress, reload }) {
   onProgress(0, total);
   const config = await loadConfig(entry);
   const source = await loadWeights(entry, { onBytes: (done) => onProgress(done / 1e6, total), signal });
-  const model = await Model.load(found, { config, source }, { signal });
+  const model = await Model.load(found, { config, source }, { signal }).finally(source.close);
   watchLoss(found, reload);
   return {
     kind: "webgpu",

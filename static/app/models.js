@@ -3,9 +3,9 @@
 import { Tokenizer } from "/vendor/tokenizers.mjs";
 import { IdTokens } from "../lib/id_tokens.js";
 import { Tokens } from "../lib/tokens.js";
-import { checkWeights, openSafetensors } from "../lib/safetensors.js";
 import { ask } from "./api.js";
-import { download, keptBytes } from "./download.js";
+import { keptBytes } from "./download.js";
+import { openWeights } from "./weights.js";
 
 /** @typedef {import("./state.js").ModelEntry} ModelEntry */
 
@@ -62,18 +62,8 @@ export async function keptWeightBytes(entry) {
 }
 
 /**
- * Downloads and verifies the weights, and gives access to their tensors by name.
+ * Begins to download the weights, in a worker, and gives access to their tensors by name as they arrive.
  * @param {ModelEntry} entry
  * @param {{onBytes: (done: number) => void, signal: AbortSignal}} options
  */
-export async function loadWeights(entry, { onBytes, signal }) {
-  /** @type {Map<string, {dtype: string, shape: number[], bytes: Uint8Array}>} */
-  const tensors = new Map();
-  let before = 0;
-  for (const file of weightFiles(entry)) {
-    const bytes = await download(file, { onBytes: (done) => onBytes(before + done), signal });
-    before += file.bytes;
-    for (const [name, tensor] of openSafetensors(bytes)) tensors.set(name, tensor);
-  }
-  return checkWeights(tensors);
-}
+export const loadWeights = (entry, options) => openWeights(weightFiles(entry), options);

@@ -81,15 +81,15 @@ export class Kernels {
 
   /**
    * Copy bytes into a buffer; a last odd half-word is filled up with zeros.
-   * @param {GPUBuffer} target @param {ArrayBufferView<ArrayBuffer>} view
+   * @param {GPUBuffer} target @param {ArrayBufferView<ArrayBuffer>} view @param {number} start bytes into the buffer
    */
-  write(target, view) {
+  write(target, view, start = 0) {
     const whole = view.byteLength - (view.byteLength % 4);
-    this.gpu.queue.writeBuffer(target, 0, view.buffer, view.byteOffset, whole);
+    this.gpu.queue.writeBuffer(target, start, view.buffer, view.byteOffset, whole);
     if (whole === view.byteLength) return;
     const rest = new Uint8Array(4);
     rest.set(new Uint8Array(view.buffer, view.byteOffset + whole, view.byteLength - whole));
-    this.gpu.queue.writeBuffer(target, whole, rest);
+    this.gpu.queue.writeBuffer(target, start + whole, rest);
   }
 
   /**

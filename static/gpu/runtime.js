@@ -29,7 +29,12 @@ import { widen } from "./widen.js";
  * Blocks have their scales beside them (lib/blocks.js).
  * @typedef {{dtype: string, shape: number[], bytes: Uint8Array, scales?: {bytes: Uint8Array}}} Tensor
  */
-/** @typedef {{keys(): Iterable<string>, get(name: string): Tensor | undefined | Promise<Tensor | undefined>}} Source a Map will do */
+/**
+ * Tensors by name, a Map will do. One that describes its tensors has checked that their numbers are finite, and may hand them
+ * out before their hash is known: `verified` then rejects if it is wrong.
+ * @typedef {{keys(): Iterable<string>, get(name: string): Tensor | undefined | Promise<Tensor | undefined>,
+ *   describe?: (name: string) => {dtype: string, shape: number[]} | undefined, verified?: () => Promise<unknown>}} Source
+ */
 /** @typedef {(part: number) => void} OnProgress called with 0 .. 1 */
 /** @typedef {{onProgress?: OnProgress, signal?: AbortSignal}} Watch */
 
@@ -42,6 +47,8 @@ export class RunError extends Error {
     this.code = code;
   }
 }
+
+const UPLOAD_BYTES = 8 * 2 ** 20;
 
 /** @type {WeakMap<Device, Promise<Kernels>>} compiled kernels serve every model on a device */
 const kernelsOf = new WeakMap();
@@ -75,11 +82,11 @@ export class Model {
     /** @type {Map<string, string>} */
     const dtypes = new Map();
     for (const [name, shape] of shapes) {
-      const tensor = await take(source, name);
-      checkShape(name, tensor.shape, shape);
-      dtypes.set(name, tensor.dtype);
+      const { shape: given, dtype } = source.describe?.(name) ?? (await take(source, name));
+      checkShape(name, given, shape);
+      dtypes.set(name, dtype);
     }
-    const head = config.tied ? await source.get(HEAD) : undefined;
+    const head = config.tied && [...source.keys()].includes(HEAD) ? await source.get(HEAD) : undefined;
     if (head) {
       checkShape(HEAD, head.shape, [config.V, config.D]);
       checkTwin(await take(source, EMBED), head);
@@ -93,14 +100,16 @@ export class Model {
     const model = await withinMemory(device, () => new Model(device, kernels, config, placed), "this model's weights");
     try {
       let done = 0;
-      for (const name of shapes.keys()) {
+      for (const name of source.keys()) {
+        if (!shapes.has(name)) continue;
         signal?.throwIfAborted();
         const tensor = await take(source, name);
-        checkFinite(name, tensor);
-        model.upload(name, tensor);
+        if (!source.describe) checkFinite(name, tensor); // a source that describes its tensors has looked at them
+        await model.upload(name, tensor);
         onProgress?.(++done / shapes.size);
         if (done % 16 === 0) await kernels.fence(); // uploads wait in memory until the device takes them
       }
+      await source.verified?.();
       return model;
     } catch (error) {
       model.destroy();
@@ -112,19 +121,26 @@ export class Model {
    * Copy one tensor into its pieces: matrices as they are, vectors as f32.
    * @param {string} name @param {Tensor} tensor
    */
-  upload(name, tensor) {
+  async upload(name, tensor) {
     const { shape, fmt, pieces } = /** @type {import("./layout.js").Placed} */ (this.placed.get(name));
     const bytes = shape.length === 1 ? widen(tensor) : tensor.bytes;
     const [wide, scalesWide] = shape.length === 1 ? [4, 0] : rowBytes(fmt, shape[1]);
     for (const { buffer, row0, rows, scales } of pieces) {
-      this.put(buffer, bytes.subarray(row0 * wide, (row0 + rows) * wide));
-      if (tensor.scales) this.put(scales, tensor.scales.bytes.subarray(row0 * scalesWide, (row0 + rows) * scalesWide));
+      await this.put(buffer, bytes.subarray(row0 * wide, (row0 + rows) * wide));
+      if (tensor.scales) await this.put(scales, tensor.scales.bytes.subarray(row0 * scalesWide, (row0 + rows) * scalesWide));
     }
   }
 
-  /** Copy bytes into a buffer of weights. @param {string} buffer @param {Uint8Array} bytes */
-  put(buffer, bytes) {
-    this.kernels.write(this.kernels.find(this.weights, buffer), /** @type {Uint8Array<ArrayBuffer>} */ (bytes));
+  /**
+   * Copy bytes into a buffer of weights, many of them with pauses: a copy of 50 MB holds the page up.
+   * @param {string} buffer @param {Uint8Array} bytes
+   */
+  async put(buffer, bytes) {
+    const target = this.kernels.find(this.weights, buffer);
+    for (let at = 0; at < bytes.length; at += UPLOAD_BYTES) {
+      if (at > 0) await new Promise((resolve) => setTimeout(resolve));
+      this.kernels.write(target, /** @type {Uint8Array<ArrayBuffer>} */ (bytes.subarray(at, at + UPLOAD_BYTES)), at);
+    }
   }
 
   /**

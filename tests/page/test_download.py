@@ -66,3 +66,12 @@ def test_without_cache_the_download_still_works(watched: Watched, small_server: 
     page = watched.open(small_server.url)
     assert page.locator("#next-bars li").count() == 10
     watched.assert_clean(small_server.url)
+
+
+def test_worker_that_brings_weights_ends_with_the_load(watched: Watched, small_server: Server):
+    seen = []
+    watched.page.on("worker", lambda worker: seen.append(worker.url))
+    page = watched.open(small_server.url)
+    assert [address for address in seen if address.endswith("/weights_worker.js")]
+    assert not page.workers
+    watched.assert_clean(small_server.url)

@@ -1,0 +1,74 @@
+// The page's end of weights_worker.js: a model's tensors by name, each as soon as it has arrived.
+
+/** @typedef {import("./download.js").FileInfo} FileInfo */
+/** @typedef {{dtype: string, shape: number[], bytes: Uint8Array, scales?: any}} Tensor */
+
+// The page's policy lets no text become a script; this one address of our own is the exception that it can check.
+const WORKER = new URL("./weights_worker.js", import.meta.url).href;
+/** @typedef {{createPolicy: (name: string, rules: {createScriptURL: (address: string) => string}) => {createScriptURL: (address: string) => string}}} Policies */
+const policies = /** @type {{trustedTypes?: Policies}} */ (/** @type {unknown} */ (globalThis)).trustedTypes;
+const policy = policies?.createPolicy("weights-worker", { createScriptURL: () => WORKER });
+
+/**
+ * Begins to bring the files; resolves when the tensors' names are known. `get` gives one when it has arrived; `verified`
+ * rejects when a file does not have its announced hash, so nothing may be trusted before; `close` ends the worker.
+ * @param {FileInfo[]} files
+ * @param {{onBytes: (done: number) => void, signal: AbortSignal}} options
+ */
+export async function openWeights(files, { onBytes, signal }) {
+  signal.throwIfAborted();
+  const worker = new Worker(/** @type {string} */ (policy?.createScriptURL(WORKER) ?? WORKER), { type: "module" });
+  /** @type {Map<number, (tensor: Tensor | undefined) => void>} */
+  const asked = new Map();
+  let next = 0;
+  const [opened, verified, failed] = [deferred(), deferred(), deferred()];
+  const close = () => {
+    worker.terminate();
+    signal.removeEventListener("abort", stop);
+  };
+  const stop = () => {
+    close();
+    failed.reject(signal.reason);
+  };
+  signal.addEventListener("abort", stop);
+  worker.addEventListener("error", ({ message }) => failed.reject(new Error(message || "The weights could not be loaded; reload the page.")));
+  worker.addEventListener("message", ({ data }) => {
+    if (data.bytes !== undefined) onBytes(data.bytes);
+    else if (data.opened) opened.resolve(new Map(data.opened));
+    else if (data.verified) verified.resolve(null);
+    else if (data.failed) failed.reject(Object.assign(new Error(data.failed.message), data.failed));
+    else asked.get(data.id)?.(data.tensor);
+  });
+  worker.postMessage({ files });
+  /** @template T @param {Promise<T>} wanted @returns {Promise<T>} */
+  const orFailed = (wanted) => Promise.race([wanted, failed.promise]);
+  try {
+    const infos = /** @type {Map<string, {dtype: string, shape: number[]}>} */ (await orFailed(opened.promise));
+    return {
+      keys: () => infos.keys(),
+      describe: (/** @type {string} */ name) => infos.get(name),
+      get: (/** @type {string} */ name) => {
+        const id = next++;
+        worker.postMessage({ get: name, id });
+        return orFailed(/** @type {Promise<Tensor | undefined>} */ (new Promise((resolve) => asked.set(id, resolve)))).finally(() => asked.delete(id));
+      },
+      verified: () => orFailed(verified.promise),
+      close,
+    };
+  } catch (error) {
+    close();
+    throw error;
+  }
+}
+
+/** A promise and its two ends; one that nobody waits for is no error. */
+function deferred() {
+  /** @type {(value: any) => void} */
+  let resolve = () => {};
+  /** @type {(reason: unknown) => void} */
+  let reject = () => {};
+  /** @type {Promise<any>} */
+  const promise = new Promise((...ends) => ([resolve, reject] = ends));
+  promise.catch(() => {});
+  return { promise, resolve, reject };
+}
