@@ -35,6 +35,10 @@ SERVED_FROM_STATIC = frozenset(MEDIA_TYPES) - {".json", ".wgsl"}
 VENDOR = {"tokenizers.mjs": "@huggingface/tokenizers/dist/tokenizers.min.mjs"}
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
+_VERSION = re.compile(r"v-[0-9a-f]{16}")
+_issued: set[str] = set()
+
+IMMUTABLE = "public, max-age=31536000, immutable"
 
 router = APIRouter()
 
@@ -50,17 +54,33 @@ def find_static(root: Path, path: str) -> Path:
     return found
 
 
-def send_asset(request: Request, path: Path) -> Response:
+def static_base() -> str:
+    """Where the page's own files are for this state of them: a browser need not ask again until one of them changes.
+
+    Imports between modules are relative, so that all of them stay under the address of the first.
+    """
+    digest = hashlib.sha256()
+    for path in sorted(path for folder in ("app", "lib", "gpu", "css") for path in (STATIC / folder).iterdir()):
+        stat = path.stat()
+        digest.update(f"{path.relative_to(STATIC)} {stat.st_mtime_ns} {stat.st_size}\n".encode())
+    _issued.add(version := f"v-{digest.hexdigest()[:16]}")
+    return f"/static/{version}"
+
+
+def send_asset(request: Request, path: Path, cache_control: str = "no-cache") -> Response:
     """A file that may change between two starts: browsers keep it but ask each time whether it is still current."""
     stat = path.stat()
     tag = hashlib.sha256(f"{stat.st_mtime_ns}-{stat.st_size}-{path.name}".encode()).hexdigest()[:32]
-    return file_reply(request, path, etag=f'"{tag}"', media_type=MEDIA_TYPES[path.suffix], cache_control="no-cache")
+    return file_reply(request, path, etag=f'"{tag}"', media_type=MEDIA_TYPES[path.suffix], cache_control=cache_control)
 
 
 @router.api_route("/static/{path:path}", methods=["GET", "HEAD"])
 def static_file(request: Request, path: str) -> Response:
-    """Modules, styles and pictures of the page."""
-    return send_asset(request, find_static(STATIC, path))
+    """Modules, styles and pictures of the page; at an address that this process gave out for good."""
+    version, _, rest = path.partition("/")
+    if version in _issued:
+        return send_asset(request, find_static(STATIC, rest), IMMUTABLE)
+    return send_asset(request, find_static(STATIC, rest if _VERSION.fullmatch(version) else path))
 
 
 @router.api_route("/vendor/{name}", methods=["GET", "HEAD"])

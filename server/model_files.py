@@ -5,10 +5,8 @@ from pathlib import PurePath
 from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse, Response
 
-from server.assets import MEDIA_TYPES
+from server.assets import IMMUTABLE, MEDIA_TYPES
 from server.file_reply import file_reply
-
-IMMUTABLE = "public, max-age=31536000, immutable"
 
 router = APIRouter()
 
@@ -17,7 +15,7 @@ router = APIRouter()
 def models(request: Request) -> JSONResponse:
     """{"default": id, "models": [...]}, the default first; the first call after a pull hashes the new files."""
     index = request.app.state.models
-    body = {"default": index.default, "models": [model.describe() for model in index.all()]}
+    body = {"default": index.default, "models": index.describe_all()}
     return JSONResponse(body, headers={"Cache-Control": "no-store"})
 
 

@@ -107,6 +107,10 @@ class ModelIndex:
         ordered = sorted(entries.values(), key=lambda entry: entry.id != self.default)
         return [self._opened(entry) for entry in ordered]
 
+    def describe_all(self) -> list[dict]:
+        """The JSON form of every model, the default first."""
+        return [model.describe() for model in self.all()]
+
     def find(self, model_id: str) -> Model:
         """A model that can be run. Raises UnknownModel or ModelRefused."""
         given = self._given if self._given and self._given.id == model_id else None

@@ -1,14 +1,16 @@
 """The page itself: one jinja2 template, with what its scripts need to know in a JSON block that nothing executes."""
 
 from pathlib import Path
+from urllib.parse import urljoin
 
 from fastapi import APIRouter, Request
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import HTMLResponse, JSONResponse
 
 from server import __version__
-from server.assets import STATIC, send_asset
+from server.assets import STATIC, send_asset, static_base
 from server.errors import NotFound
+from server.modules import page_modules
 
 TEMPLATES = Path(__file__).resolve().parent / "templates"
 
@@ -18,7 +20,7 @@ _templates = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, un
 
 @router.api_route("/", methods=["GET", "HEAD"])
 def page(request: Request) -> HTMLResponse:
-    """The playground. The template gets `settings`, a dict to be written with `|tojson`."""
+    """The playground. The template gets `settings` (a dict, for `|tojson`), `base`, where static/ is, and `modules`."""
     settings = request.app.state.settings
     for_scripts = {
         "version": __version__,
@@ -30,7 +32,10 @@ def page(request: Request) -> HTMLResponse:
             "timeoutSeconds": settings.oracle_timeout_s,
         },
     }
-    html = _templates.get_template("index.html").render(settings=for_scripts)
+    base = static_base()
+    html = _templates.get_template("index.html").render(
+        settings=for_scripts, base=base, modules=[urljoin(f"{base}/", module) for module in page_modules()]
+    )
     return HTMLResponse(html, headers={"Cache-Control": "no-cache"})
 
 

@@ -6,8 +6,10 @@ import contextlib
 import logging
 import socket
 import sys
+import threading
 
 from server.commands import CommandError
+from weights.errors import CheckpointError
 
 
 def add(subparsers) -> None:
@@ -35,9 +37,17 @@ def run(args: argparse.Namespace) -> int:
     )
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     print(f"Attention playground: {address(settings.host, listener.getsockname()[1])}", flush=True)
+    # Hashing a few hundred MB takes a second: the first page should find it done.
+    threading.Thread(target=hash_models, args=(app,), daemon=True).start()
     with listener, contextlib.suppress(KeyboardInterrupt):
         asyncio.run(uvicorn.Server(config).serve(sockets=[listener]))
     return 0
+
+
+def hash_models(app) -> None:
+    """Open and hash every model; what is wrong with one, /api/models says to whoever asks."""
+    with contextlib.suppress(CheckpointError, OSError):
+        app.state.models.describe_all()
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -1,6 +1,7 @@
 // Start: draw the page, read the link, find the device, load the model, compute. Nothing here waits for weights to draw.
 import { mountCell } from "./cell.js";
 import { listModels } from "./api.js";
+import { gpu } from "./engine.js";
 import { HeadPanel } from "./head.js";
 import { LensPanel } from "./lens.js";
 import { clampView, mountLink, plainView, viewOfAddress } from "./link.js";
@@ -36,7 +37,7 @@ function modelOf(wanted) {
 }
 
 async function start() {
-  const { models, default: defaultModel } = await listModels();
+  const { models, default: defaultModel } = await listed;
   store.set({ models, defaultModel });
   const id = modelOf(store.state.model);
   if (store.state.prompt === first.prompt) store.set(plainView()); // the model's own opening, unless somebody types already
@@ -54,6 +55,9 @@ function openView(view) {
   else if (!store.state.stale && !store.state.promptError) clampView(store.state); // the same prompt: no trace will come
 }
 
+// Asked for before anything is drawn: both take as long as drawing does.
+const listed = listModels();
+void gpu();
 const first = viewOfAddress();
 store.set(first);
 mountNotices();

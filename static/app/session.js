@@ -95,12 +95,6 @@ export function switchModel(id) {
  * @param {AbortController} mine
  */
 async function loadInto(entry, mine) {
-  const tokens = await loadTokens(entry);
-  mine.signal.throwIfAborted();
-  store.set({ tokens });
-  // The example is text; a model that takes ids opens on ids instead of on a complaint.
-  if (tokens instanceof IdTokens && store.state.prompt === openingOf(entry).prompt) store.set({ prompt: EXAMPLE_IDS });
-  tokenise();
   const since = performance.now();
   const cancel = () => mine.abort();
   const onProgress = (/** @type {number} */ done, /** @type {number} */ total) => {
@@ -109,11 +103,19 @@ async function loadInto(entry, mine) {
     setModelState(entry.id, done < total ? `${count(done)} of ${count(total)} MB` : "verifying the hash");
   };
   const reload = () => chooseModel(entry.id).catch(() => {});
-  const engine = await loadEngine(entry, { signal: mine.signal, onProgress, reload });
-  if (mine !== loading) {
+  const coming = loadEngine(entry, { signal: mine.signal, onProgress, reload }).then((engine) => {
+    if (mine === loading && !mine.signal.aborted) return engine;
     engine.destroy();
     throw new DOMException("A newer choice replaced this one.", "AbortError");
-  }
+  });
+  coming.catch(() => {}); // waited for below; a tokenizer that cannot be read is told first
+  const tokens = await loadTokens(entry).catch((error) => (mine.abort(), Promise.reject(error)));
+  mine.signal.throwIfAborted();
+  store.set({ tokens });
+  // The example is text; a model that takes ids opens on ids instead of on a complaint.
+  if (tokens instanceof IdTokens && store.state.prompt === openingOf(entry).prompt) store.set({ prompt: EXAMPLE_IDS });
+  tokenise();
+  const engine = await coming;
   setModelState(entry.id, engine.kind === "server" ? "computed on the server" : "loaded, hash verified");
   dismiss("load");
   store.set({ engine, progress: null });

@@ -100,7 +100,7 @@ def test_newer_prompt_replaces_older(page: Page):
 
 
 HOLD = """async () => {
-  const { store } = await import("/static/app/state.js");
+  const { store } = await import(new URL("state.js", document.querySelector("script[type=module]").src));
   const line = document.querySelector("#wall-readout");
   globalThis.said = [];
   new MutationObserver(() => said.push(line.textContent)).observe(line, { childList: true, characterData: true });

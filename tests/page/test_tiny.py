@@ -144,3 +144,10 @@ def test_earlier_links_still_work(watched: Watched, tiny_server: Server, link: s
     assert page.locator("#prompt-text").input_value() == prompt
     assert page.locator("#head").get_attribute("data-head") == head
     watched.assert_clean(tiny_server.url)
+
+
+def test_page_is_told_of_all_its_modules_at_once(watched: Watched, tiny_server: Server):
+    page = watched.open(tiny_server.url)
+    told = page.evaluate("[...document.querySelectorAll('link[rel=modulepreload]')].map((link) => link.href)")
+    loaded = {url for url in watched.requests if url.endswith(("js", ".mjs")) and not url.endswith("/theme.js")}
+    assert sorted(told) == sorted(loaded) and len(told) > 60

@@ -3,12 +3,13 @@
 Each hostile path has a control beside it, so that a 404 means refusal and not a wrong test.
 """
 
+import re
 from pathlib import Path
 
 import pytest
 
 from server import assets
-from server.assets import find_static
+from server.assets import find_static, static_base
 from server.errors import NotFound
 from tests.server.small import Live
 
@@ -133,3 +134,25 @@ def test_vendor_not_installed_names_the_command(server: Live, monkeypatch: pytes
     monkeypatch.setattr(assets, "STATIC", tmp_path)
     answer = server.ask("GET", "/vendor/tokenizers.mjs")
     assert answer.status == 404 and "python3 play.py" in answer.json()["error"]["message"]
+
+
+def test_page_names_its_files_by_an_address_that_may_be_kept_for_good(server: Live) -> None:
+    page = server.ask("GET", "/").body.decode()
+    base = re.search(r'src="(/static/v-[0-9a-f]{16})/app/main.js"', page)[1]
+    kept = server.ask("GET", f"{base}/app/theme.js")
+    assert kept.status == 200 and "immutable" in kept.headers["cache-control"]
+    assert server.ask("GET", f"{base}/../app/theme.js").status == 404
+    other = server.ask("GET", "/static/v-0123456789abcdef/app/theme.js")  # of a page from before a change
+    assert other.body == kept.body and other.headers["cache-control"] == "no-cache"
+    assert server.ask("GET", "/static/app/theme.js").headers["cache-control"] == "no-cache"
+
+
+def test_changed_file_gives_another_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder in ("app", "lib", "gpu", "css"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "app/a.js").write_text("1")
+    monkeypatch.setattr("server.assets.STATIC", tmp_path)
+    first = static_base()
+    assert static_base() == first
+    (tmp_path / "app/a.js").write_text("12")
+    assert static_base() != first
