@@ -21,11 +21,12 @@ from webgpu.dispatch import (
     fold,
 )
 from webgpu.probs import attention_probs
+from webgpu.variants import pick
 
 __all__ = [
     "BF16", "F16", "F32", "MAX_GROUPS", "MAX_HEAD_DIM", "MAX_TURNS", "NONE", "Q4_1", "Q8_0", "Dispatch",
     "UnsupportedShape", "add", "attention", "attention_operation", "attention_probs", "attention_scratch",
-    "attention_turns", "ceil_div", "embedding", "fold", "matmul", "rmsnorm", "rope", "swiglu",
+    "attention_turns", "ceil_div", "embedding", "fold", "matmul", "product_operation", "rmsnorm", "rope", "swiglu",
 ]  # fmt: skip
 
 F32, F16, BF16, Q4_1, Q8_0 = 0, 1, 2, 3, 4
@@ -53,12 +54,19 @@ def rmsnorm(x, weight, out, *, rows, width, eps) -> Dispatch:
     )
 
 
+def product_operation(T: int) -> str:
+    """Which operation of webgpu/variants.py multiplies T tokens by a matrix."""
+    return "matvec" if T == 1 else "matmul"
+
+
 def matmul(
-    x, weight, bias, out, *, T, d_in, d_out, fmt, scales=NONE, out_row0=0, out_col0=0, out_stride=None
-) -> Dispatch:
+    x, weight, bias, out, *, T, d_in, d_out, fmt, scales=NONE, out_row0=0, out_col0=0, out_stride=None,
+    variant=None,
+) -> Dispatch:  # fmt: skip
     """Write x [T,d_in] times weight [d_out,d_in] transposed, plus bias [d_out] unless None.
 
-    T = 1 takes matvec; a d_in that is not a multiple of 8 takes the plain matmul_any.
+    T = 1 takes matvec; a d_in that is not a multiple of 8 takes the plain matmul_any. variant names one of
+    webgpu/variants.py for product_operation(T); None is the first.
     """
     overrides = {"WEIGHT_FORMAT": fmt, "HAS_BIAS": bias is not None}
     params = {
@@ -72,6 +80,14 @@ def matmul(
     if d_in % 8:  # never blocks: their rows are multiples of 32
         return Dispatch("matmul_any", overrides, {"T": T, **params}, fold(ceil_div(T * d_out, 64)), bindings)
     bindings["scales"] = scales
+    quads = pick(product_operation(T), variant, fmt=fmt) == "quads"
+    if T == 1 and quads:
+        return Dispatch("matvec_quads", overrides, params, fold(ceil_div(d_out, 4 * 16)), bindings)
+    if quads:
+        blocks = ceil_div(T, 8) * ceil_div(d_out, 32)
+        return Dispatch(
+            "matmul_quads", {"HAS_BIAS": bias is not None}, {"T": T, **params}, fold(ceil_div(blocks, 4)), bindings
+        )
     if T == 1:
         return Dispatch("matvec", overrides, params, fold(ceil_div(d_out, 4 * 64)), bindings)
     blocks = ceil_div(T, 8) * ceil_div(d_out, 8)

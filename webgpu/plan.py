@@ -108,7 +108,7 @@ class Builder:
             dispatch = ops.matmul(
                 x=x, weight=piece.buffer, bias=bias.pieces[index].buffer if bias else None, out=out, T=T, d_in=d_in,
                 d_out=piece.rows, fmt=weight.fmt, scales=piece.scales, out_row0=out_row0, out_col0=piece.row0,
-                out_stride=d_out,
+                out_stride=d_out, variant=self.choice.get(ops.product_operation(T)),
             )  # fmt: skip
             self.emit(dispatch, 2 * T * d_in * piece.rows)
         return out

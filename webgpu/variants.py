@@ -34,6 +34,10 @@ VARIANTS: dict[str, tuple[Variant, ...]] = {
     ),
     # one query against a cache
     "decode": (Variant("split"),),
+    # many tokens times a matrix; quads share each load of x, and a word of Q4_1 blocks (format 3) serves 64 products
+    "matmul": (Variant("registers"), Variant("quads", ("subgroups",), {"fmt": (3,)})),
+    # one token times a matrix; quads share each load of x, blocks are multiplied as integers (formats 3 and 4)
+    "matvec": (Variant("registers"), Variant("quads", ("subgroups",), {"fmt": (3, 4)})),
 }
 
 
@@ -63,4 +67,5 @@ def first_choice(features: Iterable[str], software: bool) -> dict[str, str]:
 
     Where a CPU stands in for a GPU a load is dear and a swap between lanes is not, and the quads compile as fast.
     """
-    return {"cells": "quads"} if software and "quads" in available("cells", features) else {}
+    quads = [operation for operation in ("cells", "matmul", "matvec") if "quads" in available(operation, features)]
+    return dict.fromkeys(quads, "quads") if software else {}

@@ -7,6 +7,7 @@
  * @module
  */
 import { NONE, UnsupportedShape, ceil, fold } from "./dispatch.js";
+import { pick } from "./variants.js";
 
 export { MAX_GROUPS, MAX_HEAD_DIM, MAX_TURNS, NONE, UnsupportedShape, fold } from "./dispatch.js";
 export { attention, attentionOperation, attentionScratch, attentionTurns } from "./attention.js";
@@ -41,11 +42,16 @@ export function rmsnorm({ x, weight, out, rows, width, eps }) {
   return { kernel: "rmsnorm", overrides: {}, params, grid: fold(ceil(rows, 8)), bindings: { x, weight, out } };
 }
 
+/** Which operation of variants.js multiplies T tokens by a matrix. @param {number} T */
+export function productOperation(T) {
+  return T === 1 ? "matvec" : "matmul";
+}
+
 /**
  * Write x [T,d_in] times weight [d_out,d_in] transposed, plus bias [d_out] unless null.
- * T = 1 takes matvec; a d_in that is not a multiple of 8 takes the plain matmul_any.
+ * T = 1 takes matvec; a d_in that is not a multiple of 8 takes the plain matmul_any. variant: one of variants.js.
  * @param {{x: string, weight: string, bias: string | null, out: string, T: number, d_in: number, d_out: number,
- *   fmt: number, scales?: string, out_row0?: number, out_col0?: number, out_stride?: number}} given
+ *   fmt: number, scales?: string, out_row0?: number, out_col0?: number, out_stride?: number, variant?: string}} given
  * @returns {Dispatch}
  */
 export function matmul(given) {
@@ -58,6 +64,12 @@ export function matmul(given) {
     return { kernel: "matmul_any", overrides, params: { T, ...params }, grid: fold(ceil(T * d_out, 64)), bindings: plain };
   }
   const bindings = { ...plain, scales };
+  const quads = pick(productOperation(T), given.variant, { fmt }) === "quads";
+  if (T === 1 && quads) return { kernel: "matvec_quads", overrides, params, grid: fold(ceil(d_out, 4 * 16)), bindings };
+  if (quads) {
+    const grid = fold(ceil(ceil(T, 8) * ceil(d_out, 32), 4));
+    return { kernel: "matmul_quads", overrides: { HAS_BIAS: bias !== null }, params: { T, ...params }, grid, bindings };
+  }
   if (T === 1) return { kernel: "matvec", overrides, params, grid: fold(ceil(d_out, 4 * 64)), bindings };
   const blocks = ceil(T, 8) * ceil(d_out, 8);
   return { kernel: "matmul", overrides, params: { T, ...params }, grid: fold(ceil(blocks, 32)), bindings };

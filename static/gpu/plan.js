@@ -101,9 +101,10 @@ export class Builder {
     const { shape, fmt, pieces } = this.tensor(tensor);
     const biases = this.placed.get(tensor.replace(/\.weight$/, ".bias"));
     const [dOut, d_in] = shape;
+    const variant = this.choice[ops.productOperation(T)];
     pieces.forEach((piece, i) => {
       const bias = biases ? biases.pieces[i].buffer : null;
-      const place = { scales: piece.scales, out_row0, out_col0: piece.row0, out_stride: dOut };
+      const place = { scales: piece.scales, out_row0, out_col0: piece.row0, out_stride: dOut, variant };
       const dispatch = ops.matmul({ x, weight: piece.buffer, bias, out, T, d_in, d_out: piece.rows, fmt, ...place });
       this.emit(dispatch, 2 * T * d_in * piece.rows);
     });

@@ -19,6 +19,14 @@ export const VARIANTS = {
     { name: "quads", needs: ["subgroups"], serves: { H: [16, 32, 48, 64, 80, 96, 112, 128] } },
   ],
   decode: [{ name: "split", needs: [], serves: {} }],
+  matmul: [
+    { name: "registers", needs: [], serves: {} },
+    { name: "quads", needs: ["subgroups"], serves: { fmt: [3] } },
+  ],
+  matvec: [
+    { name: "registers", needs: [], serves: {} },
+    { name: "quads", needs: ["subgroups"], serves: { fmt: [3, 4] } },
+  ],
 };
 
 /** No variant of that name; the message lists those there are. */
@@ -61,5 +69,6 @@ export function available(operation, features) {
  * @param {Set<string>} features @param {boolean} software @returns {Choice}
  */
 export function firstChoice(features, software) {
-  return software && available("cells", features).includes("quads") ? { cells: "quads" } : {};
+  const quads = ["cells", "matmul", "matvec"].filter((operation) => available(operation, features).includes("quads"));
+  return software ? Object.fromEntries(quads.map((operation) => [operation, "quads"])) : {};
 }

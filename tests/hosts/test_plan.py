@@ -73,6 +73,20 @@ def test_prefill_in_chunks_is_planned_alike(name, dtype, most_bytes, mirror):
     assert [plan_json(plan) for plan in prefill(parsed, weights, keep=TRACE, **options)] == theirs
 
 
+@pytest.mark.parametrize("dtype", ["F16", "Q4_1", "Q8_0"])
+@pytest.mark.parametrize("T", [1, 37])
+def test_variants_are_planned_alike(dtype, T, mirror):
+    parsed, weights = placed(GOOD["smollm2"], dtype)
+    options = {"T": T, "capacity": 40, "offset": 3, "logits": True, "choice": {"matmul": "quads", "matvec": "quads"}}
+    ours = plan_json(forward(parsed, weights, keep=CACHE, **options))
+    used = {dispatch["kernel"] for step in ours["steps"] for dispatch in step["dispatches"]}
+    assert ("matmul_quads" in used) == (T > 1 and dtype == "Q4_1")
+    assert ("matvec_quads" in used) == (dtype != "F16")
+    assert ours == mirror.ask(
+        "forward", raw=GOOD["smollm2"], keep="cache", options=options, dtype=dtype, most_bytes=1 << 27
+    )
+
+
 @pytest.mark.parametrize(("dtype", "most_bytes"), WEIGHTS)
 @pytest.mark.parametrize("name", GOOD)
 def test_weights_are_placed_alike(name, dtype, most_bytes, mirror):

@@ -41,13 +41,15 @@ def test_available_follows_the_features(operation, features, mirror):
 @pytest.mark.parametrize("operation", VARIANTS)
 def test_pick_takes_the_name_or_falls_back_to_the_first(operation, H, mirror):
     first = VARIANTS[operation][0].name
-    assert pick(operation, None, H=H) == first
-    for each in VARIANTS[operation]:
-        serves = H in each.serves.get("H", (H,))
-        assert pick(operation, each.name, H=H) == (each.name if serves else first)
-        assert pick(operation, each.name, H=H) == mirror.ask(
-            "pick", operation=operation, variant=each.name, sizes={"H": H}
-        )
+    for fmt in (1, 3, 4):
+        sizes = {"H": H, "fmt": fmt}
+        assert pick(operation, None, **sizes) == first
+        for each in VARIANTS[operation]:
+            serves = all(value in each.serves.get(letter, (value,)) for letter, value in sizes.items())
+            assert pick(operation, each.name, **sizes) == (each.name if serves else first)
+            assert pick(operation, each.name, **sizes) == mirror.ask(
+                "pick", operation=operation, variant=each.name, sizes=sizes
+            )
 
 
 def test_pick_unknown_name_is_refused_in_the_same_words(mirror):
@@ -64,7 +66,8 @@ def test_first_choice_is_available_and_alike(features, software, mirror):
     ours = first_choice(features, software)
     assert mirror.ask("first", features=features, software=software) == ours
     assert all(name in available(operation, features) for operation, name in ours.items())
-    assert ours == ({"cells": "quads"} if software and "subgroups" in features else {})
+    quads = dict.fromkeys(("cells", "matmul", "matvec"), "quads")
+    assert ours == (quads if software and "subgroups" in features else {})
 
 
 @pytest.mark.gpu

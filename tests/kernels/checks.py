@@ -40,7 +40,7 @@ def weights(full: np.ndarray, fmt: int) -> tuple[np.ndarray, np.ndarray, np.ndar
     return full, none, full.astype("f8")
 
 
-def check_matmul(driver, T, d_in, d_out, fmt, bias=False, placed=False) -> None:
+def check_matmul(driver, T, d_in, d_out, fmt, bias=False, placed=False, variant=None) -> None:
     """A product agrees; placed = written into the middle of a larger matrix whose other cells stay as they were."""
     rng = np.random.default_rng(T + d_in)
     x, b = rng.standard_normal((T, d_in), "f4"), rng.standard_normal(d_out, "f4")
@@ -59,7 +59,9 @@ def check_matmul(driver, T, d_in, d_out, fmt, bias=False, placed=False) -> None:
         out_row0=row0,
         out_col0=col0,
         out_stride=stride,
+        variant=variant,
     )
+    assert variant is None or dispatch.kernel.endswith(f"_{variant}"), "another variant would be checked"
     got = driver.run(
         Job([dispatch], {"x": x, "w": stored, "scales": scales, "b": b}, {"out": ("f4", (T + row0, stride))})
     )["out"]

@@ -33,6 +33,10 @@ def matmul(T, fmt):
     return lambda driver: checks.check_matmul(driver, T, 64, 20, fmt, bias=True)
 
 
+def quads(T, fmt, bias=True):
+    return lambda driver: checks.check_matmul(driver, T, 64, 40, fmt, bias=bias, variant="quads")
+
+
 def lens(driver):
     checks.check_lens(driver, 6, 24, 1200, F16, 2)
 
@@ -256,6 +260,30 @@ MISTAKES = attention_mistakes.MISTAKES | {
         "vec2f(bitcast<f32>(pair << 16), bitcast<f32>(pair & 0xffff0000u))",
         "vec2f(bitcast<f32>(pair & 0xffff0000u), bitcast<f32>(pair << 16))",
         matmul(1, BF16),
+    ),
+    "quad hands around one lane's words": (
+        "matmul_quads",
+        "quadBroadcast(m[2], 3u)",
+        "quadBroadcast(m[2], 2u)",
+        quads(9, Q4_1),
+    ),
+    "quad's lanes own the same columns": ("matmul_quads", "across * 32 + 8 * lane", "across * 32 + 8", quads(9, Q4_1)),
+    "quads swap two words of a block": ("matmul_quads", "vec4u(w4.y, w5.y,", "vec4u(w4.z, w5.y,", quads(9, Q4_1)),
+    "quads' high nibbles from the low half": ("matmul_quads", "vec4u(word >> 16)", "vec4u(word)", quads(9, Q4_1)),
+    "quads write a row past the end": ("matmul_quads", "t + i < p.T)", "t + i < p.T + 1)", quads(9, Q4_1)),
+    "one token's quads forget the minimum": (
+        "matvec_quads",
+        "fma(b.sum, vec4f(scale.y),",
+        "fma(b.sum, vec4f(0),",
+        quads(1, Q4_1),
+    ),
+    "one token's quads leave a quarter of the sum": ("matvec_quads", " + quadBroadcast(own, 3u);", ";", quads(1, Q4_1)),
+    "one token's quads take the other scale": ("matvec_quads", "i % 2 == 1", "i % 2 == 0", quads(1, Q8_0)),
+    "one token's quads write a column past the end": (
+        "matvec_quads",
+        "m + i >= p.d_out",
+        "m + i > p.d_out",
+        quads(1, Q8_0, bias=False),
     ),
     "nibble keeps its neighbour's scale": ("matmul", "1.0 / 256", "1.0 / 16", matmul(9, Q4_1)),
     "block's minimum forgotten": ("matvec", "fma(hi, d, vec4f(scale.y))", "hi * d", matmul(1, Q4_1)),

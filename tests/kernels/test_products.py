@@ -30,6 +30,16 @@ def test_matmul_of_blocks_agrees(driver, T, fmt):
     checks.check_matmul(driver, T, 64, 20, fmt, bias=True, placed=True)
 
 
+QUADS = [(1, Q4_1), (1, Q8_0), *((T, Q4_1) for T in (2, 7, 8, 9, 65))]
+
+
+@pytest.mark.parametrize(("T", "fmt"), QUADS)
+def test_matmul_quads_agree(driver, T, fmt):
+    for d_in, d_out in ((32, 1), (64, 31), (96, 33), (576, 72), (160, 130)):
+        checks.check_matmul(driver, T, d_in, d_out, fmt, variant="quads")
+    checks.check_matmul(driver, T, 64, 20, fmt, bias=True, placed=True, variant="quads")
+
+
 @FORMATS
 @pytest.mark.parametrize("T", [1, 9])
 def test_matmul_bias_and_place_agree(driver, T, fmt):
@@ -47,6 +57,12 @@ def test_matmul_row_of_any_length_agrees(driver, T, d_in, fmt):
 @pytest.mark.parametrize(("T", "d_in", "d_out"), [(1, 8960, 100), (17, 8960, 24), (1024, 576, 64), (1, 576, 49_152)])
 def test_matmul_model_sizes_agree(driver, T, d_in, d_out, fmt):
     checks.check_matmul(driver, T, d_in, d_out, fmt)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("T", "d_in", "d_out"), [(17, 8960, 24), (1024, 576, 64), (1, 576, 49_152), (1, 8960, 100)])
+def test_matmul_quads_of_model_sizes_agree(driver, T, d_in, d_out):
+    checks.check_matmul(driver, T, d_in, d_out, Q4_1, variant="quads")
 
 
 @pytest.mark.slow
