@@ -9,7 +9,7 @@ from tests.kernels import attention_mistakes, checks
 from tests.kernels.attention_checks import Attention, check_attention
 from tests.kernels.drivers import ROOT, Wgpu
 from tests.kernels.pattern_checks import check_pattern, check_pixels
-from webgpu.ops import BF16, F16, F32, Q4_1, Q8_0
+from webgpu.ops import BF16, F16, F32
 
 pytestmark = pytest.mark.gpu
 
@@ -31,10 +31,6 @@ def pixels(reduce, variant="rows"):
 
 def matmul(T, fmt):
     return lambda driver: checks.check_matmul(driver, T, 64, 20, fmt, bias=True)
-
-
-def quads(T, fmt, bias=True):
-    return lambda driver: checks.check_matmul(driver, T, 64, 40, fmt, bias=bias, variant="quads")
 
 
 def lens(driver):
@@ -261,45 +257,6 @@ MISTAKES = attention_mistakes.MISTAKES | {
         "vec2f(bitcast<f32>(pair & 0xffff0000u), bitcast<f32>(pair << 16))",
         matmul(1, BF16),
     ),
-    "quad hands around one lane's words": (
-        "matmul_quads",
-        "quadBroadcast(m[2], 3u)",
-        "quadBroadcast(m[2], 2u)",
-        quads(9, Q4_1),
-    ),
-    "quad's lanes own the same columns": ("matmul_quads", "across * 32 + 8 * lane", "across * 32 + 8", quads(9, Q4_1)),
-    "quads swap two words of a block": ("matmul_quads", "vec4u(w4.y, w5.y,", "vec4u(w4.z, w5.y,", quads(9, Q4_1)),
-    "quads' high nibbles from the low half": ("matmul_quads", "vec4u(word >> 16)", "vec4u(word)", quads(9, Q4_1)),
-    "quads write a row past the end": ("matmul_quads", "t + i < p.T)", "t + i < p.T + 1)", quads(9, Q4_1)),
-    "one token's quads forget the minimum": (
-        "matvec_quads",
-        "fma(b.sum, vec4f(scale.y),",
-        "fma(b.sum, vec4f(0),",
-        quads(1, Q4_1),
-    ),
-    "one token's quads leave a quarter of the sum": ("matvec_quads", " + quadBroadcast(own, 3u);", ";", quads(1, Q4_1)),
-    "one token's quads take the other scale": ("matvec_quads", "i % 2 == 1", "i % 2 == 0", quads(1, Q8_0)),
-    "one token's quads write a column past the end": (
-        "matvec_quads",
-        "m + i >= p.d_out",
-        "m + i > p.d_out",
-        quads(1, Q8_0, bias=False),
-    ),
-    "nibble keeps its neighbour's scale": ("matmul", "1.0 / 256", "1.0 / 16", matmul(9, Q4_1)),
-    "block's minimum forgotten": ("matvec", "fma(hi, d, vec4f(scale.y))", "hi * d", matmul(1, Q4_1)),
-    "scale of the block before": ("matmul", "i / 4 % 2 == 1", "i / 4 % 2 == 0", matmul(9, Q8_0)),
-    "bytes without sign": (
-        "matvec",
-        "bitcast<vec4i>(vec4u(word << 24, word << 16, word << 8, word)) >>",
-        "vec4u(word << 24, word << 16, word << 8, word) >>",
-        matmul(1, Q8_0),
-    ),
-    "embedding of another block's scale": (
-        "embedding",
-        "scales[i / 32]",
-        "scales[i / 64]",
-        lambda driver: checks.check_embedding(driver, 5, 64, 40, Q4_1, 1),
-    ),
     "writes a row past the end": ("matmul", "t + i < p.T)", "t + i < p.T + 1)", matmul(9, F32)),
     "bias forgotten": ("matmul", "= values[i] + b", "= values[i]", matmul(9, F32)),
     "product not transposed": ("matmul", "return transpose(mat4x4f(x4(", "return (mat4x4f(x4(", matmul(9, F32)),
@@ -330,7 +287,11 @@ MISTAKES = attention_mistakes.MISTAKES | {
 
 @pytest.mark.parametrize("name", list(MISTAKES))
 def test_planted_mistake_fails_its_check(name):
-    file, right, wrong, check = MISTAKES[name]
+    plant(*MISTAKES[name])
+
+
+def plant(file, right, wrong, check) -> None:
+    """Replace the one occurrence of a text in a kernel, and see the check fail."""
     text = (ROOT / "webgpu" / f"{file}.wgsl").read_text("utf-8")
     assert text.count(right) == 1, f"{right!r} occurs {text.count(right)} times in {file}.wgsl"
     with pytest.raises(AssertionError):
