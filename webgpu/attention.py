@@ -58,10 +58,15 @@ def _stream(name: str, common: dict, H: int, bindings: dict) -> Dispatch:
 def _split(name: str, common: dict, H: int, bindings: dict, merge_bindings: dict) -> list[Dispatch]:
     T, S, N, K = (common[letter] for letter in "TSNK")
     splits = ceil_div(S, DECODE_SPAN)
-    blocks = K * ceil_div(T * N // K, 4) * ceil_div(H, HEAD_SLICE) * splits
+    rows = K * ceil_div(T * N // K, 4)
     params = {**common, "span": DECODE_SPAN, "splits": splits}
+    if name == "once":
+        first = Dispatch("attention_split", {"H": H}, params, fold(ceil_div(rows * splits, 8)), bindings)
+    else:
+        blocks = rows * ceil_div(H, HEAD_SLICE) * splits
+        first = Dispatch("attention_decode", {"H": H}, params, fold(ceil_div(blocks, 16)), bindings)
     merge = {"T": T, "N": N, "splits": splits}
     return [
-        Dispatch("attention_decode", {"H": H}, params, fold(ceil_div(blocks, 16)), bindings),
+        first,
         Dispatch("attention_merge", {"H": H}, merge, fold(ceil_div(T * N * H // 4, 16)), merge_bindings),
     ]

@@ -32,8 +32,8 @@ VARIANTS: dict[str, tuple[Variant, ...]] = {
         Variant("rows"),
         Variant("quads", ("subgroups",), {"H": tuple(range(16, 129, 16))}),
     ),
-    # one query against a cache
-    "decode": (Variant("split"),),
+    # one query against a cache; "once" keeps all of a head in registers, so that every number is loaded once
+    "decode": (Variant("split"), Variant("once", (), {"H": tuple(range(4, 129, 4))})),
     # many tokens times a matrix; quads share each load of x, and a word of Q4_1 blocks (format 3) serves 64 products
     "matmul": (Variant("registers"), Variant("quads", ("subgroups",), {"fmt": (3,)})),
     # one token times a matrix; quads share each load of x, blocks are multiplied as integers (formats 3 and 4)

@@ -69,11 +69,15 @@ function stream(name, common, H, bindings) {
 function split(name, common, H, bindings, mergeBindings) {
   const { T, S, N, K } = common;
   const splits = ceil(S, DECODE_SPAN);
-  const blocks = K * ceil(Math.floor((T * N) / K), 4) * ceil(H, HEAD_SLICE) * splits;
+  const rows = K * ceil(Math.floor((T * N) / K), 4);
+  const [kernel, groups] =
+    name === "once"
+      ? ["attention_split", ceil(rows * splits, 8)]
+      : ["attention_decode", ceil(rows * ceil(H, HEAD_SLICE) * splits, 16)];
   const params = { ...common, span: DECODE_SPAN, splits };
   const mergeGrid = fold(ceil(Math.floor((T * N * H) / 4), 16));
   return [
-    { kernel: "attention_decode", overrides: { H }, params, grid: fold(ceil(blocks, 16)), bindings },
+    { kernel, overrides: { H }, params, grid: fold(groups), bindings },
     { kernel: "attention_merge", overrides: { H }, params: { T, N, splits }, grid: mergeGrid, bindings: mergeBindings },
   ];
 }

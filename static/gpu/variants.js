@@ -8,17 +8,22 @@
 /** @typedef {{name: string, needs: string[], serves: Record<string, number[]>}} Variant */
 /** @typedef {Partial<Record<string, string>>} Choice operation -> variant; what is not named runs on the first */
 
+const UP_TO_128 = Array.from({ length: 32 }, (_, i) => 4 * i + 4);
+
 /** @type {Record<string, Variant[]>} */
 export const VARIANTS = {
   attention: [
     { name: "fa2", needs: [], serves: {} },
-    { name: "quads", needs: ["subgroups"], serves: { H: Array.from({ length: 32 }, (_, i) => 4 * i + 4) } },
+    { name: "quads", needs: ["subgroups"], serves: { H: UP_TO_128 } },
   ],
   cells: [
     { name: "rows", needs: [], serves: {} },
     { name: "quads", needs: ["subgroups"], serves: { H: [16, 32, 48, 64, 80, 96, 112, 128] } },
   ],
-  decode: [{ name: "split", needs: [], serves: {} }],
+  decode: [
+    { name: "split", needs: [], serves: {} },
+    { name: "once", needs: [], serves: { H: UP_TO_128 } },
+  ],
   matmul: [
     { name: "registers", needs: [], serves: {} },
     { name: "quads", needs: ["subgroups"], serves: { fmt: [3] } },

@@ -8,6 +8,11 @@ def quads(T=67, H=16, **more):
     return lambda driver: check_attention(driver, Attention(T, 4, 2, H=H, variant="quads", **more))
 
 
+def once(H=16, offset=700, **more):
+    """A check of the variant "once" over more than one team of splits."""
+    return lambda driver: check_attention(driver, Attention(1, 4, 2, H=H, offset=offset, variant="once", **more))
+
+
 # what is wrong -> (the right text, the wrong text, the check that must notice)
 QUADS = {
     "without scale": ("* (p.scale * LOG2_E)", "* LOG2_E", quads()),
@@ -39,4 +44,25 @@ QUADS = {
     "writes another row": ("write(nb.w, 7, ", "write(nb.w, 6, ", quads()),
     "end of a head forgotten": ("(c < H / 4) {\n    let values", "(c + 1 < H / 4) {\n    let values", quads(H=20)),
 }
+ONCE = {
+    "without scale": ("* (p.scale * LOG2_E)", "* LOG2_E", once()),
+    "mask one key too narrow": ("(vec4u(position) >= s)", "(vec4u(position) > s)", once()),
+    "window one key too wide": (
+        "(vec4u(position) < s + p.window)",
+        "(vec4u(position) <= s + p.window)",
+        once(window=5),
+    ),
+    "sinks forgotten": ("| (s < vec4u(p.sinks)) ", "", once(window=5, sinks=2)),
+    "splits of a team read the same keys": ("first * p.span + split % 8 * 4", "first * p.span", once()),
+    "a team of eight where there are fewer": ("min(8u, p.splits - first)", "8u", once()),
+    "a stretch one key long": ("(first + team) * p.span,", "(first + team) * p.span - 1,", once(offset=1023)),
+    "groups interleaved": ("kv_head * G + r % G", "r % G * p.K + kv_head", once()),
+    "sum not rescaled": ("y = by_row(sum, keep) +", "y = sum +", once(magnitude=9.0)),
+    "total not rescaled": ("l = l * keep +", "l = l +", once(magnitude=9.0)),
+    "maximum never subtracted": ("exp2(score - top)", "exp2(score)", once(magnitude=300.0)),
+    "offset forgotten": ("p.offset + r / G", "r / G", once()),
+    "writes a row past the end": ("min(4u, p.T * G - r0)", "4u", once()),
+    "end of a head forgotten": ("if (c < H / 4) { y =", "if (c + 1 < H / 4) { y =", once(H=20)),
+}
 MISTAKES = {f"attention quads: {name}": ("attention_quads", *entry) for name, entry in QUADS.items()}
+MISTAKES |= {f"attention once: {name}": ("attention_split", *entry) for name, entry in ONCE.items()}

@@ -15,9 +15,9 @@ from tests.kernels.attention_checks import Attention, check_attention, run_atten
 
 pytestmark = pytest.mark.gpu
 
-VARIANTS = ["fa2", "quads"]
+VARIANTS = ["fa2", "quads", "once"]  # "once" is one of decode: T = 1
 every_variant = pytest.mark.parametrize("variant", VARIANTS)
-# llvmpipe takes half a minute and more to compile attention_quads for the others: they run on SwiftShader.
+# llvmpipe takes half a minute and more to compile "quads" and "once" for the others: they run on SwiftShader.
 QUICK_TO_COMPILE = [16, 32]
 HEAD_DIMS = [16, 32, 48, 64, 80, 96, 128]
 LENGTHS = [1, 2, 15, 16, 17, 63, 64, 65, 97, 257, 1024]
@@ -55,6 +55,15 @@ def test_attention_quads_every_head_dim_agrees(swiftshader, H):
     for T, heads in ((17, (4, 4)), (65, (14, 2)), (130, (9, 3))):
         check_attention(swiftshader, Attention(T, *heads, H=H, variant="quads"))
     check_attention(swiftshader, Attention(33, 4, 2, H=H, offset=40, window=21, sinks=3, variant="quads"))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("H", [4, 20, 36, *HEAD_DIMS, 112])
+def test_attention_once_every_head_dim_agrees(swiftshader, H):
+    for offset, heads in ((0, (4, 4)), (70, (14, 2)), (600, (9, 3))):
+        check_attention(swiftshader, Attention(1, *heads, H=H, offset=offset, variant="once"))
+    check_attention(swiftshader, Attention(1, 4, 2, H=H, offset=600, window=21, sinks=3, variant="once"))
 
 
 @pytest.mark.slow

@@ -46,6 +46,7 @@ def test_every_dispatch_names_what_the_manifest_declares():
         *attention(),
         *attention(variant="quads"),
         *attention(T=1),
+        *attention(T=1, variant="once"),
         *probs(),
         *probs(out_rows=2),
         *probs(variant="quads"),
