@@ -1,6 +1,7 @@
 // Few queries against a long key/value cache (Flash-Decoding, Dao et al. 2023), every load used once.
 //   part j of row (t,n): m = max_s score[s], l = sum_s exp2(score[s] - m), sum = sum_s exp2(score[s] - m) v[s,:]
-// over the visible keys s of split j, which are every few quadruples of a longer stretch, score in units of log2. attention_merge.wgsl puts the parts together.
+// over the visible keys s of split j, which are every few quadruples of a longer stretch, score in units of log2.
+// attention_merge.wgsl puts the parts together.
 // Query t stands at position P = offset + t. It sees key s when s <= P and (window == 0 or P - s < window or s < sinks).
 // Grid: one invocation owns one split of `span` keys and 4 packed rows r = t * G + g of one key/value head; folded into y.
 // In:  q [T,N,H], k and v [S,K,H] f32, H at most 128.

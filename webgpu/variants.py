@@ -62,10 +62,13 @@ def available(operation: str, features: Iterable[str]) -> list[str]:
     return [each.name for each in VARIANTS[operation] if set(each.needs) <= set(features)]
 
 
-def first_choice(features: Iterable[str], software: bool) -> dict[str, str]:
+def first_choice(features: Iterable[str], software: bool, words: str = "") -> dict[str, str]:
     """What a model begins with before anything was tried: operation -> variant.
 
-    Where a CPU stands in for a GPU a load is dear and a swap between lanes is not, and the quads compile as fast.
+    Where a CPU stands in for a GPU a load is dear and a swap between lanes is not. SwiftShader compiles the variants of
+    attention in a second or two; llvmpipe needs a minute for wide heads, more than a prompt saves.
     """
-    quads = [operation for operation in ("cells", "matmul", "matvec") if "quads" in available(operation, features)]
-    return dict.fromkeys(quads, "quads") if software else {}
+    choice = dict.fromkeys(("cells", "matmul", "matvec"), "quads") if software else {}
+    if words.startswith("SwiftShader"):
+        choice |= {"attention": "quads", "decode": "once"}
+    return {operation: name for operation, name in choice.items() if name in available(operation, features)}

@@ -62,7 +62,7 @@ export class Model {
     this.config = config;
     this.placed = placed;
     /** The variants to run; the first where it says nothing. @type {import("./variants.js").Choice} */
-    this.choice = firstChoice(device.features, device.software);
+    this.choice = firstChoice(device.features, device.software, device.words);
     const pieces = [...placed.values()].flatMap((tensor) => tensor.pieces);
     /** @type {[string, number][]} */
     const sizes = pieces.map(({ buffer, bytes }) => [buffer, bytes]);

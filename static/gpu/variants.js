@@ -69,11 +69,13 @@ export function available(operation, features) {
 }
 
 /**
- * What a model begins with before anything was tried. Where a CPU stands in for a GPU a load is dear and a swap between
- * lanes is not, and the quads compile as fast.
- * @param {Set<string>} features @param {boolean} software @returns {Choice}
+ * What a model begins with before anything was tried; see webgpu/variants.py.
+ * @param {Set<string>} features @param {boolean} software @param {string} words the device's name for people
+ * @returns {Choice}
  */
-export function firstChoice(features, software) {
-  const quads = ["cells", "matmul", "matvec"].filter((operation) => available(operation, features).includes("quads"));
-  return software ? Object.fromEntries(quads.map((operation) => [operation, "quads"])) : {};
+export function firstChoice(features, software, words = "") {
+  /** @type {Record<string, string>} */
+  const choice = software ? { cells: "quads", matmul: "quads", matvec: "quads" } : {};
+  if (words.startsWith("SwiftShader")) Object.assign(choice, { attention: "quads", decode: "once" });
+  return Object.fromEntries(Object.entries(choice).filter(([operation, name]) => available(operation, features).includes(name)));
 }

@@ -63,11 +63,13 @@ def test_pick_unknown_name_is_refused_in_the_same_words(mirror):
 @pytest.mark.parametrize("software", [True, False])
 @pytest.mark.parametrize("features", [[], ["subgroups"], ["f16", "subgroups"]])
 def test_first_choice_is_available_and_alike(features, software, mirror):
-    ours = first_choice(features, software)
-    assert mirror.ask("first", features=features, software=software) == ours
-    assert all(name in available(operation, features) for operation, name in ours.items())
-    quads = dict.fromkeys(("cells", "matmul", "matvec"), "quads")
-    assert ours == (quads if software and "subgroups" in features else {})
+    quads = dict.fromkeys(("cells", "matmul", "matvec"), "quads") if software and "subgroups" in features else {}
+    swift = {"decode": "once"} | ({"attention": "quads"} if "subgroups" in features else {})
+    for words, more in (("a card", {}), ("SwiftShader (a CPU stands in for a GPU)", swift)):
+        ours = first_choice(features, software, words)
+        assert mirror.ask("first", features=features, software=software, words=words) == ours
+        assert all(name in available(operation, features) for operation, name in ours.items())
+        assert ours == quads | more
 
 
 @pytest.mark.gpu

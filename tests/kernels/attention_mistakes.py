@@ -61,7 +61,7 @@ ONCE = {
     "total not rescaled": ("l = l * keep +", "l = l +", once(magnitude=9.0)),
     "maximum never subtracted": ("exp2(score - top)", "exp2(score)", once(magnitude=300.0)),
     "offset forgotten": ("p.offset + r / G", "r / G", once()),
-    "writes a row past the end": ("min(4u, p.T * G - r0)", "4u", once()),
+    "a row not written": ("min(4u, p.T * G - r0)", "min(4u, p.T * G - r0) - 1", once()),
     "end of a head forgotten": ("if (c < H / 4) { y =", "if (c + 1 < H / 4) { y =", once(H=20)),
 }
 MISTAKES = {f"attention quads: {name}": ("attention_quads", *entry) for name, entry in QUADS.items()}
