@@ -1,5 +1,6 @@
 // Choosing who computes: this device's GPU, or, where that cannot be, the server; and loading a model there.
 import { requestDevice } from "../gpu/device.js";
+import { tryVariants } from "../gpu/trial.js";
 import { Model } from "../gpu/runtime.js";
 import { loadConfig, loadWeights, stopIds, weightBytes } from "./models.js";
 import { ServerEngine } from "./server_engine.js";
@@ -74,6 +75,13 @@ export async function loadEngine(entry, { signal, onProgress, reload }) {
   const source = await loadWeights(entry, { onBytes: (done) => onProgress(done / 1e6, total), signal });
   const model = await Model.load(found, { config, source }, { signal }).finally(source.close);
   watchLoss(found, reload);
+  // Where a CPU stands in, the first choice is the measured one, and a trial would take the time of the first prompt.
+  if (!found.software) {
+    tryVariants(model.kernels, model.config, localStorage).then(
+      (choice) => Object.assign(model.choice, choice),
+      () => {}, // the device was lost, which is told elsewhere; the first choice stays
+    );
+  }
   return {
     kind: "webgpu",
     run: (ids, options) => model.run(ids, options),
