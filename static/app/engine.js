@@ -1,10 +1,16 @@
 // Choosing who computes: this device's GPU, or, where that cannot be, the server; and loading a model there.
 import { requestDevice } from "../gpu/device.js";
-import { tryVariants } from "../gpu/trial.js";
 import { Model } from "../gpu/runtime.js";
+import { tryVariants } from "../gpu/trial.js";
 import { loadConfig, loadWeights, stopIds, weightBytes } from "./models.js";
 import { ServerEngine } from "./server_engine.js";
 import { dismiss, notify, store } from "./state.js";
+
+/** What this browser remembers; asked for only when used, because a browser may forbid it. */
+const MEMORY = {
+  getItem: (/** @type {string} */ key) => localStorage.getItem(key),
+  setItem: (/** @type {string} */ key, /** @type {string} */ value) => localStorage.setItem(key, value),
+};
 
 let losses = 0;
 /** @typedef {import("../gpu/device.js").Device} Device */
@@ -77,7 +83,7 @@ export async function loadEngine(entry, { signal, onProgress, reload }) {
   watchLoss(found, reload);
   // Where a CPU stands in, the first choice is the measured one, and a trial would take the time of the first prompt.
   if (!found.software) {
-    tryVariants(model.kernels, model.config, localStorage).then(
+    tryVariants(model.kernels, model.config, MEMORY).then(
       (choice) => Object.assign(model.choice, choice),
       () => {}, // the device was lost, which is told elsewhere; the first choice stays
     );
