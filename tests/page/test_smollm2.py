@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from tests.page.harness import LARGE_MS, Server, Watched, until, wait_lens, wait_picture
-from tests.page.readme_picture import check_readme_picture
 from tests.page.test_hostile_prompts import PROMPTS, text_of
 from tests.page.test_prompt_to_prediction import oracle as small_oracle
 from tests.tolerances import PAGE_F16_LOGPROBS, PAGE_F16_PATTERN
@@ -36,7 +35,6 @@ def test_ioi_prompt_shows_270_heads_and_mary(watched: Watched, large_server: Ser
     wait_lens(page, LARGE_MS)
     assert page.locator("#lens-30-13").text_content() == "·Mary"
     assert "is first from layer 29 on" in page.locator("#rank-story").text_content()
-    check_readme_picture(page)
     check_against_oracle(page, large_server)
     check_every_prompt(page)
     watched.assert_clean(large_server.url)

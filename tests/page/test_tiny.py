@@ -10,7 +10,8 @@ import json
 import pytest
 from playwright.sync_api import Page
 
-from tests.page.harness import Server, Watched, until, wait_picture
+from tests.page.harness import Server, Watched, until, wait_lens, wait_picture
+from tests.page.readme_picture import check_readme_picture
 from tests.tolerances import OFFERED_WEIGHT
 from weights.places import OWN_MODELS
 
@@ -151,3 +152,10 @@ def test_page_is_told_of_all_its_modules_at_once(watched: Watched, tiny_server: 
     told = page.evaluate("[...document.querySelectorAll('link[rel=modulepreload]')].map((link) => link.href)")
     loaded = {url for url in watched.requests if url.endswith(("js", ".mjs")) and not url.endswith("/theme.js")}
     assert sorted(told) == sorted(loaded) and len(told) > 60
+
+
+def test_readme_picture_shows_the_opening(watched: Watched, tiny_server: Server):
+    page = watched.open(tiny_server.url)
+    wait_lens(page)
+    page.wait_for_selector("#rank-story")
+    check_readme_picture(page)
