@@ -46,8 +46,9 @@ export class LensPanel {
   }
 
   get cell() {
-    const room = (this.grid.clientWidth - LABEL_PX - 2) / Math.max(1, this.T);
-    return Math.max(NARROWEST, Math.min(WIDEST, Math.floor(room)));
+    const room = this.grid.clientWidth - LABEL_PX - 2;
+    const shown = Math.max(1, Math.min(this.T, Math.floor(room / NARROWEST))); // whole columns: half a word reads as another
+    return Math.max(NARROWEST, Math.min(WIDEST, Math.floor(room / shown)));
   }
 
   /** A new trace: forget the old cells, lay out the rows, fill. */
