@@ -60,7 +60,8 @@ def static_base() -> str:
     Imports between modules are relative, so that all of them stay under the address of the first.
     """
     digest = hashlib.sha256()
-    for path in sorted(path for folder in ("app", "lib", "gpu", "css") for path in (STATIC / folder).iterdir()):
+    folders = [folder for folder in STATIC.iterdir() if folder.is_dir() and folder.name != "node_modules"]
+    for path in sorted(path for folder in folders for path in folder.iterdir()):
         stat = path.stat()
         digest.update(f"{path.relative_to(STATIC)} {stat.st_mtime_ns} {stat.st_size}\n".encode())
     _issued.add(version := f"v-{digest.hexdigest()[:16]}")

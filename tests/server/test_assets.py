@@ -148,11 +148,12 @@ def test_page_names_its_files_by_an_address_that_may_be_kept_for_good(server: Li
 
 
 def test_changed_file_gives_another_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for folder in ("app", "lib", "gpu", "css"):
+    for folder in ("app", "css", "node_modules"):
         (tmp_path / folder).mkdir()
     (tmp_path / "app/a.js").write_text("1")
     monkeypatch.setattr("server.assets.STATIC", tmp_path)
     first = static_base()
+    (tmp_path / "node_modules/b.js").write_text("1")
     assert static_base() == first
     (tmp_path / "app/a.js").write_text("12")
     assert static_base() != first
