@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from webgpu.ops import MAX_TURNS, NONE, Dispatch, UnsupportedShape, ceil_div, fold
+from webgpu.variants import pick
 
 MAX_TOP_K = 16
 LENS_TILE = 512  # vocabulary rows per invocation of lens_tile
@@ -52,6 +53,7 @@ def lens(
     V,
     fmt,
     k=10,
+    variant=None,
 ) -> list[Dispatch]:
     """Unembed x [rows,D] (after the final norm) and keep what is asked of the logits.
 
@@ -59,21 +61,21 @@ def lens(
     0xffffffff = none. Scratch: lens_scratch.
     -> ids, logits [rows,k] (best first, equal logits: lower id first), stats [rows,4] = (lse, entropy in nats,
     target logit, target rank with 0 = best; without a target -1e30 and -1). log-probability = logit - lse.
+    variant: one of webgpu/variants.py; None is the first.
     """
     if D % 8:
         raise UnsupportedShape(f"the model's width is {D}; the lens takes multiples of 8.")
     if not 1 <= k <= MAX_TOP_K:
         raise UnsupportedShape(f"k is {k}; the lens keeps 1 to {MAX_TOP_K} tokens.")
     tile, parts, part0 = lens_tile(D, V, k), lens_parts(tables, D=D, V=V, k=k), 0
-    weights = {"WEIGHT_FORMAT": fmt}
-    first, second = [], []
+    weights, quads, first, second = {"WEIGHT_FORMAT": fmt}, pick("lens", variant, fmt=fmt) == "quads", [], []
     for table, v0, v_count, *rest in tables:
         scales = rest[0] if rest else NONE
         shape = {"rows": rows, "D": D, "v0": v0, "v_count": v_count}
         first.append(
             Dispatch(
                 "lens_target",
-                weights,
+                {**weights, "IN_ORDER": quads},
                 shape,
                 fold(ceil_div(rows, 8)),
                 {"x": x, "table": table, "scales": scales, "targets": targets, "target_logit": target_logit},
@@ -82,10 +84,14 @@ def lens(
         tiles = ceil_div(v_count, tile)
         second.append(
             Dispatch(
-                "lens_tile",
-                {**weights, "TOP_K": k},
+                "lens_quads" if quads else "lens_tile",
+                {"TOP_K": k} if quads else {**weights, "TOP_K": k},
                 {**shape, "tile": tile, "part0": part0, "parts": parts},
-                fold(ceil_div(ceil_div(rows, 4) * tiles, 16)),
+                fold(
+                    ceil_div(ceil_div(rows, 8) * ceil_div(tiles, 4), 4)
+                    if quads
+                    else ceil_div(ceil_div(rows, 4) * tiles, 16)
+                ),
                 {
                     "x": x,
                     "table": table,

@@ -9,6 +9,8 @@
 
 override WEIGHT_FORMAT: u32 = 0;  // 0 = f32, 1 = two f16 a word, 2 = two bf16 a word, 3 = Q4_1 blocks, 4 = Q8_0 blocks
 
+override IN_ORDER: bool = false;  // add one by one, as lens_quads.wgsl does, not as lens_tile.wgsl
+
 struct Params { rows: u32, D: u32, v0: u32, v_count: u32 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> x: array<vec4f>;
@@ -53,6 +55,10 @@ fn x4(row: u32, d: u32) -> vec4f {
 }
 fn rows4(r: vec4u, d: u32) -> mat4x4f { return transpose(mat4x4f(x4(r.x, d), x4(r.y, d), x4(r.z, d), x4(r.w, d))); }
 
+fn one_by_one(sum: f32, a: vec4f, w: vec4f) -> f32 {
+  return fma(a.w, w.w, fma(a.z, w.z, fma(a.y, w.y, fma(a.x, w.x, sum))));
+}
+
 @compute @workgroup_size(8)
 fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) groups: vec3u) {
   let row = id.y * groups.x * 8 + id.x;
@@ -62,6 +68,10 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) group
   var left = mat4x4f();
   for (var d = 0u; d < p.D; d += 8) {
     let w = weight8(token - p.v0, d);
+    if (IN_ORDER) {
+      left[0].x = one_by_one(one_by_one(left[0].x, x4(row, d), w.lo), x4(row, d + 4), w.hi);
+      continue;
+    }
     let lo = rows4(vec4u(row), d);
     let hi = rows4(vec4u(row), d + 4);
     left += lo * mat4x4f(w.lo, w.lo, w.lo, w.lo); left += hi * mat4x4f(w.hi, w.hi, w.hi, w.hi);

@@ -75,24 +75,28 @@ def pixels(plan: Builder, out: str, *, layer: int, T: int, heads: int, **place: 
         plan.emit(dispatch, flops // len(dispatches))
 
 
-def logits(config: Config, placed: Mapping[str, Placed], *, sources: list[tuple[int, int, int]]) -> Builder:
+def logits(
+    config: Config, placed: Mapping[str, Placed], *, sources: list[tuple[int, int, int]], choice: Choice = None
+) -> Builder:
     """Final norm and unembedding of rows of the residual stream: buffers `final_norm` [R,D] and `logits` [R,V] f32.
 
     sources: (layer 0 .. L, row0, rows), one after the other; R rows in all.
     """
-    plan = Builder(config, placed)
+    plan = Builder(config, placed, choice=choice)
     plan.logits(residual(plan, sources), sum(rows for _, _, rows in sources))
     return plan
 
 
-def lens(config: Config, placed: Mapping[str, Placed], *, sources: list[tuple[int, int, int]]) -> Builder:
+def lens(
+    config: Config, placed: Mapping[str, Placed], *, sources: list[tuple[int, int, int]], choice: Choice = None
+) -> Builder:
     """Logit lens of rows of the residual stream, fused: like `logits`, but no [R,V] is kept. D is a multiple of 8.
 
     In: buffer `targets` [R] u32,
     0xffffffff = none. Out: `lens_ids` and `lens_logits` [R,10], `lens_stats` [R,4] f32 = (lse, entropy in nats,
     target logit, target rank).
     """
-    plan, c, rows = Builder(config, placed), config, sum(count for _, _, count in sources)
+    plan, c, rows = Builder(config, placed, choice=choice), config, sum(count for _, _, count in sources)
     x = residual(plan, sources)
     normed = plan.norm(x, NORM, plan.buffer("lens_normed", rows * c.D), rows, c.D)
     head = placed[plan.head()]
@@ -101,11 +105,12 @@ def lens(config: Config, placed: Mapping[str, Placed], *, sources: list[tuple[in
     dispatches = lens_ops.lens(
         x=normed, tables=tables, targets=plan.buffer("targets", rows), ids=plan.buffer("lens_ids", rows * TOP),
         logits=plan.buffer("lens_logits", rows * TOP), stats=plan.buffer("lens_stats", rows * 4),
-        rows=rows, D=c.D, V=c.V, fmt=head.fmt, k=TOP,
+        rows=rows, D=c.D, V=c.V, fmt=head.fmt, k=TOP, variant=plan.choice.get("lens"),
         **{name: plan.buffer(f"lens_{name}", size // 4) for name, size in sizes.items()},
     )  # fmt: skip
     for dispatch in dispatches:
-        plan.emit(dispatch, 2 * rows * c.D * c.V // len(tables) if dispatch.kernel == "lens_tile" else 0)
+        multiplies = dispatch.kernel in ("lens_tile", "lens_quads")
+        plan.emit(dispatch, 2 * rows * c.D * c.V // len(tables) if multiplies else 0)
     return plan
 
 

@@ -175,7 +175,7 @@ class Trace:
         c, answers = self.model.config, []
         for batch in batches([(c.L, row0, rows)], queries.rows_per_query(c)):
             shape = (count_rows(batch), c.D if name == "final_norm" else c.V)
-            plan = queries.logits(c, self.model.placed, sources=batch)
+            plan = queries.logits(c, self.model.placed, sources=batch, choice=self.model.choice)
             answers.append(self.ask(plan, {name: ("float32", shape)})[name])
         return np.concatenate(answers)
 
@@ -200,7 +200,7 @@ class Trace:
     def lens_fused(self, batch: list[tuple[int, int, int]], target: int | None) -> tuple[np.ndarray, ...]:
         """ids, logits [R,10] and stats [R,4] by the lens kernels."""
         rows = count_rows(batch)
-        plan = queries.lens(self.model.config, self.model.placed, sources=batch)
+        plan = queries.lens(self.model.config, self.model.placed, sources=batch, choice=self.model.choice)
         targets = np.full(rows, NO_TARGET if target is None else target, np.uint32)
         wanted = {
             "lens_ids": ("uint32", (rows, TOP)),
@@ -211,7 +211,8 @@ class Trace:
 
     def lens_plain(self, batch: list[tuple[int, int, int]], target: int | None) -> tuple[np.ndarray, ...]:
         """The same from whole logits, for widths that are no multiple of 8 (no trained model has one)."""
-        plan, V = queries.logits(self.model.config, self.model.placed, sources=batch), self.model.config.V
+        c, V = self.model.config, self.model.config.V
+        plan = queries.logits(c, self.model.placed, sources=batch, choice=self.model.choice)
         logits = self.ask(plan, {"logits": ("float32", (count_rows(batch), V))})["logits"]
         ids = np.argsort(-logits, axis=1, kind="stable")[:, :TOP]
         wide = logits.astype(np.float64) - logits.max(1, keepdims=True)

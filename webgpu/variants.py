@@ -38,6 +38,8 @@ VARIANTS: dict[str, tuple[Variant, ...]] = {
     "matmul": (Variant("registers"), Variant("quads", ("subgroups",), {"fmt": (3,)})),
     # one token times a matrix; quads share each load of x, blocks are multiplied as integers (formats 3 and 4)
     "matvec": (Variant("registers"), Variant("quads", ("subgroups",), {"fmt": (3, 4)})),
+    # the unembedding; quads share each load of x (table of Q8_0 blocks, format 4)
+    "lens": (Variant("rows"), Variant("quads", ("subgroups",), {"fmt": (4,)})),
 }
 
 
@@ -68,7 +70,7 @@ def first_choice(features: Iterable[str], software: bool, words: str = "") -> di
     Where a CPU stands in for a GPU a load is dear and a swap between lanes is not. SwiftShader compiles the variants of
     attention in a second or two; llvmpipe needs a minute for wide heads, more than a prompt saves.
     """
-    choice = dict.fromkeys(("cells", "matmul", "matvec"), "quads") if software else {}
+    choice = dict.fromkeys(("cells", "matmul", "matvec", "lens"), "quads") if software else {}
     if words.startswith("SwiftShader"):
         choice |= {"attention": "quads", "decode": "once"}
     return {operation: name for operation, name in choice.items() if name in available(operation, features)}

@@ -5,6 +5,7 @@
  * @module
  */
 import { LENS_PARTS, LENS_TILE, MAX_TOP_K, MAX_TURNS, NONE, UnsupportedShape, fold } from "./ops.js";
+import { pick } from "./variants.js";
 
 /** @typedef {import("./ops.js").Dispatch} Dispatch */
 /** @typedef {import("./ops.js").Table} Table */
@@ -47,7 +48,8 @@ export function lensScratch(tables, { rows, D, V, k = 10 }) {
  * Unembed x [rows,D] (after the final norm) and keep what is asked of the logits: ids, logits [rows,k] best first (equal
  * logits: lower id first), stats [rows,4] = (lse, entropy in nats, target logit, target rank with 0 = best).
  * @param {{x: string, tables: Table[], targets: string, ids: string, logits: string, stats: string, target_logit: string,
- *   part_logits: string, part_ids: string, part_stats: string, rows: number, D: number, V: number, fmt: number, k?: number}} given
+ *   part_logits: string, part_ids: string, part_stats: string, rows: number, D: number, V: number, fmt: number, k?: number,
+ *   variant?: string}} given variant: one of variants.js
  * @returns {Dispatch[]}
  */
 export function lens(given) {
@@ -58,6 +60,7 @@ export function lens(given) {
   const tile = lensTile(D, V, k);
   const parts = lensParts(tables, { D, V, k });
   const weights = { WEIGHT_FORMAT: fmt };
+  const quads = pick("lens", given.variant, { fmt }) === "quads";
   const scratch = { part_logits, part_ids, part_stats };
   /** @type {Dispatch[]} */
   const first = [];
@@ -67,13 +70,13 @@ export function lens(given) {
   for (const [table, v0, v_count, scales = NONE] of tables) {
     const shape = { rows, D, v0, v_count };
     const bindings = { x, table, scales, targets, target_logit };
-    first.push({ kernel: "lens_target", overrides: weights, params: shape, grid: fold(ceil(rows, 8)), bindings });
+    first.push({ kernel: "lens_target", overrides: { ...weights, IN_ORDER: quads }, params: shape, grid: fold(ceil(rows, 8)), bindings });
     const tiles = ceil(v_count, tile);
     second.push({
-      kernel: "lens_tile",
-      overrides: { ...weights, TOP_K: k },
+      kernel: quads ? "lens_quads" : "lens_tile",
+      overrides: quads ? { TOP_K: k } : { ...weights, TOP_K: k },
       params: { ...shape, tile, part0, parts },
-      grid: fold(ceil(ceil(rows, 4) * tiles, 16)),
+      grid: fold(quads ? ceil(ceil(rows, 8) * ceil(tiles, 4), 4) : ceil(ceil(rows, 4) * tiles, 16)),
       bindings: { ...bindings, ...scratch },
     });
     part0 += tiles;

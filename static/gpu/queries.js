@@ -81,10 +81,10 @@ function pixels(plan, out, { layer, T, ...place }) {
 
 /**
  * Final norm and unembedding of rows of the residual stream: buffers `final_norm` [R,D] and `logits` [R,V] f32.
- * @param {Config} config @param {Layout} placed @param {{sources: Source[]}} options
+ * @param {Config} config @param {Layout} placed @param {{sources: Source[], choice?: Choice}} options
  */
-export function logits(config, placed, { sources }) {
-  const plan = new Builder(config, placed);
+export function logits(config, placed, { sources, choice = {} }) {
+  const plan = new Builder(config, placed, undefined, choice);
   plan.logits(residual(plan, sources), countRows(sources));
   return plan;
 }
@@ -92,11 +92,11 @@ export function logits(config, placed, { sources }) {
 /**
  * Logit lens of rows of the residual stream, fused: like `logits`, but no [R,V] is kept. D is a multiple of 8.
  * In: `targets` [R] u32, 0xffffffff = none. Out: `lens_ids`, `lens_logits` [R,10], `lens_stats` [R,4] f32.
- * @param {Config} config @param {Layout} placed @param {{sources: Source[]}} options
+ * @param {Config} config @param {Layout} placed @param {{sources: Source[], choice?: Choice}} options
  */
-export function lens(config, placed, { sources }) {
+export function lens(config, placed, { sources, choice = {} }) {
   const { D, V } = config;
-  const plan = new Builder(config, placed);
+  const plan = new Builder(config, placed, undefined, choice);
   const rows = countRows(sources);
   const x = plan.norm(residual(plan, sources), NORM, plan.buffer("lens_normed", rows * D), rows, D);
   const { pieces, fmt } = plan.tensor(plan.head());
@@ -110,8 +110,9 @@ export function lens(config, placed, { sources }) {
   for (const name of /** @type {(keyof typeof scratch)[]} */ (Object.keys(scratch))) {
     scratch[name] = plan.buffer(`lens_${name}`, sizes[name] / 4);
   }
-  for (const dispatch of lensOps({ x, tables, targets, ids, logits: best, stats, ...scratch, rows, D, V, fmt, k: TOP })) {
-    plan.emit(dispatch, dispatch.kernel === "lens_tile" ? Math.floor((2 * rows * D * V) / tables.length) : 0);
+  const how = { rows, D, V, fmt, k: TOP, variant: plan.choice.lens };
+  for (const dispatch of lensOps({ x, tables, targets, ids, logits: best, stats, ...scratch, ...how })) {
+    plan.emit(dispatch, ["lens_tile", "lens_quads"].includes(dispatch.kernel) ? Math.floor((2 * rows * D * V) / tables.length) : 0);
   }
   return plan;
 }

@@ -205,7 +205,7 @@ export class Trace {
     const answer = new Float32Array(rows * width);
     let at = 0;
     for (const sources of batches([[L, row0, rows]], rowsPerQuery(this.model.config))) {
-      const plan = logits(this.model.config, this.model.placed, { sources });
+      const plan = logits(this.model.config, this.model.placed, { sources, choice: this.model.choice });
       const [bytes] = await this.ask(plan, [[name, countRows(sources) * width]], {}, signal);
       answer.set(new Float32Array(bytes), at);
       at += countRows(sources) * width;

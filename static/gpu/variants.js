@@ -32,6 +32,10 @@ export const VARIANTS = {
     { name: "registers", needs: [], serves: {} },
     { name: "quads", needs: ["subgroups"], serves: { fmt: [3, 4] } },
   ],
+  lens: [
+    { name: "rows", needs: [], serves: {} },
+    { name: "quads", needs: ["subgroups"], serves: { fmt: [4] } },
+  ],
 };
 
 /** No variant of that name; the message lists those there are. */
@@ -75,7 +79,7 @@ export function available(operation, features) {
  */
 export function firstChoice(features, software, words = "") {
   /** @type {Record<string, string>} */
-  const choice = software ? { cells: "quads", matmul: "quads", matvec: "quads" } : {};
+  const choice = software ? { cells: "quads", matmul: "quads", matvec: "quads", lens: "quads" } : {};
   if (words.startsWith("SwiftShader")) Object.assign(choice, { attention: "quads", decode: "once" });
   return Object.fromEntries(Object.entries(choice).filter(([operation, name]) => available(operation, features).includes(name)));
 }

@@ -63,7 +63,9 @@ def test_pick_unknown_name_is_refused_in_the_same_words(mirror):
 @pytest.mark.parametrize("software", [True, False])
 @pytest.mark.parametrize("features", [[], ["subgroups"], ["f16", "subgroups"]])
 def test_first_choice_is_available_and_alike(features, software, mirror):
-    quads = dict.fromkeys(("cells", "matmul", "matvec"), "quads") if software and "subgroups" in features else {}
+    quads = (
+        dict.fromkeys(("cells", "matmul", "matvec", "lens"), "quads") if software and "subgroups" in features else {}
+    )
     swift = {"decode": "once"} | ({"attention": "quads"} if "subgroups" in features else {})
     for words, more in (("a card", {}), ("SwiftShader (a CPU stands in for a GPU)", swift)):
         ours = first_choice(features, software, words)

@@ -156,7 +156,7 @@ def check_elementwise(driver, count, magnitude=1.0) -> None:
     assert np.array_equal(got["sum"], a + b), "add differs from float32 addition"
 
 
-def check_lens(driver, rows, D, V, fmt, chunks=1, k=10) -> None:
+def check_lens(driver, rows, D, V, fmt, chunks=1, k=10, variant=None) -> None:
     """Top ids with ties, logits, log-sum-exp, entropy, target logit and rank agree with the full logits."""
     rng = np.random.default_rng(rows + V)
     x, targets = rng.standard_normal((rows, D), "f4"), rng.integers(0, V, rows).astype("u4")
@@ -168,7 +168,19 @@ def check_lens(driver, rows, D, V, fmt, chunks=1, k=10) -> None:
     tables, pieces, w = in_pieces(full, fmt, chunks)
     scratch = lens_ops.lens_scratch(tables, rows=rows, D=D, V=V, k=k)
     dispatches = lens_ops.lens(
-        "x", tables, "targets", "ids", "logits", "stats", **{n: n for n in scratch}, rows=rows, D=D, V=V, fmt=fmt, k=k
+        "x",
+        tables,
+        "targets",
+        "ids",
+        "logits",
+        "stats",
+        **{n: n for n in scratch},
+        rows=rows,
+        D=D,
+        V=V,
+        fmt=fmt,
+        k=k,
+        variant=variant,
     )
     outputs = {"ids": ("u4", (rows, k)), "logits": ("f4", (rows, k)), "stats": ("f4", (rows, 4))}
     got = driver.run(Job(dispatches, {"x": x, "targets": targets, **pieces}, outputs, scratch))

@@ -31,6 +31,7 @@ def quick(driver) -> None:
                 checks.check_matmul(driver, T, 96, 37, fmt, bias=True, placed=True, variant="quads")
         checks.check_embedding(driver, 5, 32, 40, fmt, 2)
         checks.check_lens(driver, 5, 32, 600, fmt, 2)
+    checks.check_lens(driver, 9, 32, 1200, Q8_0, 2, variant="quads")
     checks.check_embedding(driver, 5, 24, 40, F16, 2)
     checks.check_rmsnorm(driver, 5, 24)
     checks.check_rope(driver, 5, 3, 16, 2)

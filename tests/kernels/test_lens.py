@@ -23,15 +23,23 @@ def test_lens_packed_weights_agree(driver, fmt):
     check_lens(driver, 6, 64, 1500, fmt, chunks=2)
 
 
+@pytest.mark.parametrize("rows", [1, 7, 8, 9, 17])
+@pytest.mark.parametrize(("V", "chunks"), [(12, 1), (511, 1), (513, 1), (2300, 1), (2700, 3)])
+def test_lens_quads_agree(driver, rows, V, chunks):
+    check_lens(driver, rows, 64, V, Q8_0, chunks, variant="quads")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("k", [1, 5, 16])
 def test_lens_other_k_agrees(driver, k):
     check_lens(driver, 6, 24, 700, F32, k=k)
+    check_lens(driver, 6, 32, 700, Q8_0, k=k, variant="quads")
 
 
 @pytest.mark.slow
 def test_lens_model_size_agrees(driver):
     check_lens(driver, 9, 576, 49_152, F16, chunks=2)
+    check_lens(driver, 9, 576, 49_152, Q8_0, chunks=2, variant="quads")
 
 
 @pytest.mark.slow

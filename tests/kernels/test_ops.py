@@ -54,6 +54,7 @@ def test_every_dispatch_names_what_the_manifest_declares():
         ops.swiglu("a", "b", "c", count=5),
         ops.add("a", "b", "c", count=5),
         *lens_ops.lens("x", tables, "t", "i", "l", "s", **scratch, rows=3, D=8, V=100, fmt=0),
+        *lens_ops.lens("x", tables, "t", "i", "l", "s", **scratch, rows=3, D=32, V=100, fmt=4, variant="quads"),
     ]
     assert {d.kernel for d in dispatches} == {name for name in manifest if not name.startswith("ceiling_")}
     for d in dispatches:

@@ -13,7 +13,26 @@ def quads(T, fmt, bias=True):
     return lambda driver: checks.check_matmul(driver, T, 64, 40, fmt, bias=bias, variant="quads")
 
 
+def lens(driver):
+    checks.check_lens(driver, 9, 64, 1300, Q8_0, 2, variant="quads")
+
+
+def lens_of_one_tile(driver):
+    checks.check_lens(driver, 9, 576, 500, Q8_0, variant="quads")
+
+
 MISTAKES = {
+    "lens quads' lanes own the same tile": ("lens_quads", "quad % across * 4 + lane", "quad % across * 4", lens),
+    "lens quads tie goes to the higher id": (
+        "lens_quads",
+        "let stays = top[i] >= logit;",
+        "let stays = top[i] > logit;",
+        lens_of_one_tile,
+    ),
+    "lens quads sum not rescaled": ("lens_quads", "old[1] * keep + e", "old[1] + e", lens),
+    "lens quads forget the second four rows": ("lens_quads", "add32(b1[0], fb, w4)", "add32(b1[0], fa, w4)", lens),
+    "lens quads take the other scale": ("lens_quads", "i % 2 == 1", "i % 2 == 0", lens),
+    "lens target added in another order": ("lens_target", "if (IN_ORDER) {", "if (false) {", lens_of_one_tile),
     "quad hands around one lane's words": (
         "matmul_quads",
         "quadBroadcast(m[2], 3u)",
