@@ -17,6 +17,7 @@ import wgpu
 
 from webgpu.device import Device
 from webgpu.ops import Dispatch
+from webgpu.pool import Pool
 
 FOLDER = Path(__file__).parent
 UNIFORM_ALIGNMENT_BYTES = 256
@@ -74,6 +75,7 @@ class Kernels:
         self._modules: dict = {}
         self._layouts: dict = {}
         self._pipelines: dict = {}
+        self.pool = Pool()
         self._none = self.buffer(16, label=NONE)
 
     # Buffers

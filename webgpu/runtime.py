@@ -82,7 +82,7 @@ class Model:
         pieces = [piece for tensor in placed.values() for piece in tensor.pieces]
         sizes = {piece.buffer: piece.bytes for piece in pieces}
         sizes |= {piece.scales: piece.scale_bytes for piece in pieces if piece.scale_bytes}
-        self.weights = Buffers(self.kernels, sizes)
+        self.weights = Buffers(self.kernels, sizes, pooled=False)
 
     @classmethod
     def load(

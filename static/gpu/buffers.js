@@ -1,17 +1,27 @@
 /**
- * Named GPU buffers that are made and freed together. Mirrors webgpu/buffers.py.
+ * Named GPU buffers that are made and freed together, from the device's pool of free ones and back into it. Mirrors
+ * webgpu/buffers.py.
  * @module
  */
+import { padded } from "./layout.js";
 
 /** @typedef {import("./kernels.js").Kernels} Kernels */
 
-/** Buffers by name. `Buffers.live` counts those made and not freed yet, over all models: a test watches it. */
+/**
+ * Buffers by name; a new one holds whatever was left in it. `Buffers.live` and `Buffers.liveBytes` count those made and not
+ * freed yet, over all models: a test watches them.
+ */
 export class Buffers {
   static live = 0;
+  static liveBytes = 0;
 
-  /** @param {Kernels} kernels @param {Iterable<[string, number]>} sizes bytes by name */
-  constructor(kernels, sizes) {
+  /**
+   * @param {Kernels} kernels @param {Iterable<[string, number]>} sizes bytes by name
+   * @param {boolean} pooled false for weights, which are made once and too large to keep
+   */
+  constructor(kernels, sizes, pooled = true) {
     this.kernels = kernels;
+    this.pooled = pooled;
     /** @type {Map<string, GPUBuffer>} */
     this.byName = new Map();
     this.make(sizes);
@@ -21,8 +31,12 @@ export class Buffers {
   make(sizes) {
     for (const [name, size] of sizes) {
       if (this.byName.has(name)) continue;
-      this.byName.set(name, this.kernels.buffer(size, name));
+      const free = this.pooled ? this.kernels.pool.take(padded(size)) : undefined;
+      const buffer = free ?? this.kernels.buffer(size, name);
+      buffer.label = name;
+      this.byName.set(name, buffer);
       Buffers.live += 1;
+      Buffers.liveBytes += buffer.size;
     }
   }
 
@@ -39,8 +53,13 @@ export class Buffers {
   /** Free some of them, or all. @param {Iterable<string>} names */
   destroy(names = this.keys()) {
     for (const name of names) {
-      this.byName.get(name)?.destroy();
-      if (this.byName.delete(name)) Buffers.live -= 1;
+      const buffer = this.byName.get(name);
+      if (!buffer) continue;
+      this.byName.delete(name);
+      Buffers.live -= 1;
+      Buffers.liveBytes -= buffer.size;
+      if (this.pooled) this.kernels.pool.give(buffer);
+      else buffer.destroy();
     }
   }
 }

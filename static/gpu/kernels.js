@@ -9,6 +9,7 @@ import { orLost } from "./device.js";
 import { padded } from "./layout.js";
 import { NONE } from "./ops.js";
 import { ZERO } from "./plan.js";
+import { Pool } from "./pool.js";
 
 /** @typedef {import("./device.js").Device} Device */
 /** @typedef {import("./ops.js").Dispatch} Dispatch */
@@ -53,6 +54,7 @@ export class Kernels {
     this.layouts = new Map();
     /** @type {Map<string, Promise<GPUComputePipeline>>} */
     this.pipelines = new Map();
+    this.pool = new Pool();
     this.none = this.buffer(16, NONE);
     /** What the device complained about since the last fence. @type {string | null} */
     this.complaint = null;

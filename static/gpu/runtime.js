@@ -67,7 +67,7 @@ export class Model {
     /** @type {[string, number][]} */
     const sizes = pieces.map(({ buffer, bytes }) => [buffer, bytes]);
     for (const { scales, scale_bytes } of pieces) if (scale_bytes) sizes.push([scales, scale_bytes]);
-    this.weights = new Buffers(kernels, sizes);
+    this.weights = new Buffers(kernels, sizes, false);
   }
 
   /**
