@@ -1,4 +1,4 @@
-"""`python -m bench --op NAME`: one operation on every place side by side; see README.md in this folder."""
+"""`python -m bench`: everything side by side in one table; with --op one operation on every place. See README.md."""
 
 import argparse
 import json
@@ -7,9 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from bench import options
+from bench.browser import ROOT
 from bench.errors import BenchError
 from bench.places import PLACES, has_gpu, open_place
+from bench.table import into_readme, render
 
+README = ROOT / "README.md"
 COLUMNS = ("where", "ms", "min ms", "wait ms", "GFLOP/s", "GB/s", "of FMA", "of read", "error", "kernels")
 
 
@@ -19,7 +22,38 @@ def main(argv: list[str] | None = None) -> int:
     options.add_options(parser)
     parser.add_argument("--on", default="native,swiftshader,chromium", help=f"places, of {', '.join(PLACES)}")
     parser.add_argument("--json", action="store_true", help="machine-readable")
+    parser.add_argument("--quick", action="store_true", help="a minute's table of small sizes")
+    parser.add_argument("--without-peers", action="store_true", help="only our own kernels")
+    parser.add_argument("--install-peers", action="store_true", help="fetch the peers first (about 1 GB)")
+    parser.add_argument("--readme", action="store_true", help="write the table into README.md as well")
     args = parser.parse_args(argv)
+    try:
+        return table(args) if args.op is None else one(args)
+    except BenchError as error:
+        print(f"bench: {error}", file=sys.stderr)
+        return 2
+
+
+def table(args: argparse.Namespace) -> int:
+    """Everything side by side."""
+    from bench.full import collect
+    from bench.peers.install import install, installed
+
+    if args.install_peers:
+        install()
+    peers = installed() and not args.without_peers
+    if not peers and not args.without_peers:
+        print("bench: no peers here; --install-peers fetches them, --without-peers says so.", file=sys.stderr)
+    found = collect(quick=args.quick, peers=peers, log=lambda words: print(f"-- {words}", file=sys.stderr, flush=True))
+    report = render(found)
+    print(json.dumps(found, indent=1) if args.json else report)
+    if args.readme:
+        README.write_text(into_readme(README.read_text("utf-8"), report), "utf-8")
+    return 0
+
+
+def one(args: argparse.Namespace) -> int:
+    """One operation on every place."""
     gpu = has_gpu()
     answers = {place: measured(place, options.given(args), gpu) for place in args.on.split(",")}
     if args.json:

@@ -84,12 +84,33 @@ class Tab:
     def __init__(self, page: Any) -> None:
         self.page = page
 
+    def close(self) -> None:
+        self.page.close()
+
     def ask(self, script: str, given: Any = None) -> Any:
         return self.page.evaluate(script, given)
 
 
+class Browser:
+    """A Chromium and the small server; tabs share its GPU process."""
+
+    def __init__(self, browser: Any, origin: str) -> None:
+        self.browser, self.origin = browser, origin
+
+    @property
+    def version(self) -> str:
+        return self.browser.version
+
+    def tab(self, address: str | None = None) -> Tab:
+        """A new page at this address, or at the small server's."""
+        page = self.browser.new_page(viewport={"width": 1440, "height": 900})
+        page.set_default_timeout(TIMEOUT_MS)
+        page.goto(address or self.origin + "/")
+        return Tab(page)
+
+
 @contextmanager
-def open_tab(files: Mapping[str, Path] | None = None, software: bool = True) -> Iterator[Tab]:
+def open_browser(files: Mapping[str, Path] | None = None, software: bool = True) -> Iterator[Browser]:
     """Chromium on SwiftShader, or with software=False on the machine's GPU. Raises Unavailable without one."""
     try:
         from playwright.sync_api import sync_playwright
@@ -102,9 +123,6 @@ def open_tab(files: Mapping[str, Path] | None = None, software: bool = True) -> 
     with serving(files or {}) as origin, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=flags, headless=True)
         try:
-            page = browser.new_page()
-            page.set_default_timeout(TIMEOUT_MS)
-            page.goto(origin + "/")
-            yield Tab(page)
+            yield Browser(browser, origin)
         finally:
             browser.close()

@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 from bench.errors import BenchError
@@ -13,13 +14,10 @@ def main() -> None:
     """Answer every line of standard input until it ends."""
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # a driver's chatter must not mix with the answers
-    kernels = None
     for line in sys.stdin:
         try:
-            if kernels is None:
-                kernels = open_kernels()
             [(what, given)] = json.loads(line).items()
-            answer = {"answer": ANSWERS[what](kernels, given)}
+            answer = {"answer": ANSWERS[what](given)}
         except Exception as error:
             known = isinstance(error, BenchError) or type(error).__module__.startswith("webgpu.")
             answer = {"error": str(error) if known else f"{type(error).__name__}: {error}"}
@@ -27,24 +25,44 @@ def main() -> None:
         answers.flush()
 
 
+@cache
 def open_kernels() -> Any:
+    """The kernels on this process's adapter."""
     from webgpu.device import request_device
     from webgpu.kernels import Kernels
 
     return Kernels(request_device())
 
 
-def measure(kernels: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+def measure(given: Mapping[str, Any]) -> dict[str, Any]:
     from bench import timing
 
-    return timing.measure(kernels, given)
+    return timing.measure(open_kernels(), given)
 
 
-def adapter(kernels: Any, _: object) -> dict[str, Any]:
-    return {"words": kernels.device.words, "software": kernels.device.software}
+def adapter(_: object) -> dict[str, Any]:
+    device = open_kernels().device
+    return {"words": device.words, "software": device.software}
 
 
-ANSWERS: dict[str, Callable[[Any, Any], Any]] = {"measure": measure, "adapter": adapter}
+def oracle(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What PyTorch in float64 says follows the last `count` positions: the best, and log-probabilities of `next`."""
+    import torch
+
+    import python_ref
+
+    model = python_ref.load_model(given["folder"], dtype=torch.float64)
+    with torch.inference_mode():
+        logits = python_ref.trace(model, given["ids"], include=["logits"])["logits"]
+    logprobs = logits.reshape(-1, logits.shape[-1])[-given["count"] :].log_softmax(-1)
+    chosen = logprobs.gather(1, torch.tensor(given["next"])[:, None])[:, 0]
+    return {
+        "best_logprobs": logprobs.amax(-1).tolist(),
+        "logprobs": chosen.tolist(),
+    }
+
+
+ANSWERS: dict[str, Callable[[Any], Any]] = {"measure": measure, "adapter": adapter, "oracle": oracle}
 
 if __name__ == "__main__":
     main()

@@ -8,6 +8,7 @@ A Vulkan driver is chosen by the environment before wgpu starts, so the first th
 
 import json
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from bench.browser import ROOT, Tab, open_tab
+from bench.browser import ROOT, Tab, open_browser
 from bench.errors import BenchError, Unavailable
 
 NATIVE = ("native", "llvmpipe", "swiftshader")
@@ -94,6 +95,18 @@ class Page:
         return answer["answer"]
 
 
+def machine_words() -> str:
+    """Processor, cores and what else runs, for people."""
+    name = platform.processor() or platform.machine()
+    try:
+        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
+        name = next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        pass
+    load = f", load {os.getloadavg()[0]:.1f} at the start" if hasattr(os, "getloadavg") else ""
+    return f"{name}, {os.cpu_count()} cores, {platform.system()}{load}"
+
+
 def has_gpu() -> bool:
     """Whether this machine's default adapter is more than a CPU that stands in for a GPU."""
     child = Child("native")
@@ -111,8 +124,8 @@ def open_place(place: str, gpu: bool = False) -> Iterator[Child | Page]:
     if place not in PLACES:
         raise Unavailable(f"There is no place {place!r} to measure; there are {', '.join(PLACES)}.")
     if place == "chromium":
-        with open_tab(software=not gpu) as tab:
-            yield Page(tab)
+        with open_browser(software=not gpu) as browser:
+            yield Page(browser.tab())
         return
     child = Child(place)
     try:

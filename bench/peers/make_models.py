@@ -4,7 +4,7 @@
     decode.onnx             the same for one token against a past of P keys
     smollm2-q4.onnx, smollm2-f32.onnx   30 layers, weights of the pulled checkpoint; ids, caches -> logits, caches
 q4 is MatMulNBits, blocks of 32, symmetric, rounded to nearest: the peer's own quantisation, so its logits are not the
-oracle's. Run by `python -m bench --install-peers`; needs the package `onnx`, which that installs into packages of its own.
+oracle's. Run by `python -m bench --install-peers`, which installs the package `onnx` into a folder of its own.
 """
 
 import sys
@@ -102,7 +102,7 @@ class SmolLM2:
                 kv_num_heads=kv,
                 do_rotary=1,
                 rotary_interleaved=0,
-            )  # fmt: skip
+            )
         )
         mid = self.node("Add", [x, self.product(p + "z", at + "self_attn.o_proj.weight", p + "o")], p + "mid")
         h = self.norm(mid, at + "post_attention_layernorm.weight", p + "norm2")

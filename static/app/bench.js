@@ -1,16 +1,23 @@
-// playground.bench: one operation of the kernels on the page's own device, by the modules of static/bench/.
-import { Kernels } from "../gpu/kernels.js";
+// playground.bench: one operation of the kernels, or the loaded model whole, by the modules of static/bench/.
 import { read } from "../bench/arguments.js";
 import { BenchError } from "../bench/errors.js";
-import { measure } from "../bench/timing.js";
+import { judgeTokens, measureModel, someIds } from "../bench/model.js";
+import { ceilings, measure } from "../bench/timing.js";
+import { Kernels } from "../gpu/kernels.js";
+import { openSafetensors } from "../lib/safetensors.js";
+import { oracleTrace } from "./api.js";
 import { gpu } from "./engine.js";
+import { oracleReady } from "./verify.js";
+
+/** Nats that float32 may put between the kernels and the oracle after all layers. */
+const LOGPROB_TOLERANCE = 2e-3;
 
 /** @type {WeakMap<import("../gpu/device.js").Device, Promise<Kernels>>} */
 const kernelsOf = new WeakMap();
 
-/** @param {import("./state.js").Engine} engine @param {unknown} asked */
-export async function bench(engine, asked) {
-  read(asked); // a wrong question is refused before anything is fetched
+/** @param {import("./state.js").Engine} engine @param {import("./state.js").ModelEntry} entry @param {unknown} given */
+export async function bench(engine, entry, given) {
+  const asked = read(given); // a wrong question is refused before anything is fetched
   const device = engine.kind === "webgpu" ? await gpu() : null;
   if (!device) throw new BenchError("unavailable", "The server computes here, so there are no kernels to time.");
   let kernels = kernelsOf.get(device);
@@ -19,5 +26,27 @@ export async function bench(engine, asked) {
     kernelsOf.set(device, kernels);
     kernels.catch(() => kernelsOf.delete(device));
   }
-  return measure(await kernels, asked);
+  return asked.op === "model" ? model(engine, entry, asked, await kernels) : measure(await kernels, asked);
+}
+
+/**
+ * The loaded model: every generated token must be the oracle's, with its log-probability.
+ * @param {import("./state.js").Engine} engine @param {import("./state.js").ModelEntry} entry
+ * @param {import("../bench/arguments.js").Asked} asked @param {Kernels} kernels
+ */
+async function model(engine, entry, { op, T, tokens }, kernels) {
+  const { V } = entry.shape;
+  const ids = someIds(T, V);
+  const { logits: _, generated, logprobs, ...found } = await measureModel(engine, ids, tokens);
+  await oracleReady(() => {});
+  const positions = generated.map((_id, i) => T - 1 + i);
+  const all = [...ids, ...generated.slice(0, -1)];
+  const told = openSafetensors(await oracleTrace({ model: entry.id, ids: all, include: ["logits"], positions }));
+  const bytes = /** @type {{bytes: Uint8Array}} */ (told.get("logits")).bytes;
+  const max_error = judgeTokens(generated, logprobs, new Float32Array(bytes.slice().buffer), V);
+  if (!(max_error <= LOGPROB_TOLERANCE))
+    throw new BenchError("wrong-result", `${entry.name} is off by ${max_error.toExponential(1)} nats; a wrong model has no speed.`);
+  const shape = `${entry.name}, prompt of ${T} tokens, ${tokens} generated`;
+  const [adapter, limits] = [kernels.device.words, await ceilings(kernels)];
+  return { op, shape, ms: found.prefill_ms, ...found, max_error, tolerance: LOGPROB_TOLERANCE, ceilings: limits, adapter };
 }

@@ -100,8 +100,8 @@ export function exposePlayground(ready) {
      * @param {unknown} asked {op, T, N, K, H, variant}
      */
     async bench(asked = {}) {
-      const { engine } = await loaded();
-      return bench(engine, asked);
+      const { engine, entry } = await loaded();
+      return bench(engine, entry, asked);
     },
   };
   Object.defineProperty(window, "playground", { value: Object.freeze(playground), enumerable: true });

@@ -3,9 +3,8 @@
  * computed comes back with the times, and an oracle says whether it is right.
  * @module
  */
+import { logSumExp } from "./reference.js";
 import { median, timed } from "./timing.js";
-
-/** @typedef {import("../gpu/runtime.js").Model} Model */
 
 const REPEATS = 3;
 
@@ -15,8 +14,25 @@ export function someIds(T, V) {
 }
 
 /**
+ * How far generated tokens are from an oracle's logits [R,V] at the positions they were taken from, in nats: the largest
+ * difference of a log-probability, or how far a token was behind the oracle's best one.
+ * @param {number[]} generated @param {number[]} logprobs @param {Float32Array} logits @param {number} V
+ */
+export function judgeTokens(generated, logprobs, logits, V) {
+  let worst = 0;
+  generated.forEach((id, i) => {
+    const row = Float64Array.from(logits.subarray(i * V, (i + 1) * V));
+    const lse = logSumExp(row);
+    const top = row.reduce((most, value) => Math.max(most, value), -Infinity);
+    const off = Math.max(Math.abs(row[id] - lse - logprobs[i]), top - row[id]);
+    worst = off <= worst ? worst : Number.isNaN(off) ? Infinity : off;
+  });
+  return worst;
+}
+
+/**
  * Generate (this also compiles), then time prefill and decoding; a token's time is from one token to the next.
- * @param {Pick<Model, "run" | "generate">} model @param {number[]} ids @param {number} tokens
+ * @param {{run(ids: number[]): Promise<any>, generate: (ids: number[], options: any) => AsyncIterable<{id: number, logprob: number}>}} model @param {number[]} ids @param {number} tokens
  * @returns {Promise<{prefill_ms: number, prefill_tokens_s: number, decode_ms: number, decode_tokens_s: number,
  *   generated: number[], logprobs: number[], logits: Float32Array}>}
  */

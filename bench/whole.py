@@ -1,0 +1,157 @@
+"""SmolLM2-135M whole: ours and onnxruntime-web on the same prompt, and what a person waits for in the page.
+
+Ours is checked against the oracle in float64 before it counts: every token that was generated must be the oracle's own
+choice, with its log-probability. The peer runs its own 4-bit rounding of the same weights, so only its time is taken.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from bench.browser import ROOT, Browser, open_browser
+from bench.errors import BenchError
+from bench.places import Child
+
+LOGPROB_TOLERANCE = 2e-3  # nats, after thirty layers in float32
+TOKENS, DECODE_TOKENS, PEER_DECODE_TOKENS = 64, 8, 3
+TEXT = (
+    "The cat sat on the mat because it was tired. When Mary and John went to the store, John gave a drink to Mary, "
+    "and Mary gave the change back to him. They walked home along the river, past the old mill, and talked about the "
+    "book that they had both read that summer and about the one that they would read next."
+)
+SHORT = "The old man walked to the river and sat down beside the quiet water"
+PEERS = (("ort-nosubgroups", "smollm2-q4"), ("ort-wasm", "smollm2-q4"), ("ort-wasm", "smollm2-f32"))
+OURS = """async ({ ids, tokens }) => {
+  const { requestDevice } = await import("/static/gpu/device.js");
+  const { Model } = await import("/static/gpu/runtime.js");
+  const { checkWeights, openSafetensors } = await import("/static/lib/safetensors.js");
+  const { measureModel } = await import("/static/bench/model.js");
+  const get = (name) => fetch(`/files/smollm2/${name}`);
+  const config = await (await get("config.json")).json();
+  const bytes = new Uint8Array(await (await get("model.safetensors")).arrayBuffer());
+  const source = checkWeights(new Map(openSafetensors(bytes)));
+  const model = await Model.load(await requestDevice(), { config, source });
+  const { logits, ...found } = await measureModel(model, ids, tokens);
+  return { ...found, choice: model.choice };
+}"""
+PEER = """async (given) => {
+  const { measureModel } = await import("/peers/model.js");
+  try { return { ...(await measureModel(given)), logits: null }; }
+  catch (error) { return { error: String(error.message ?? error) }; }
+}"""
+TO_HEATMAPS = """async ([text]) => {
+  const box = document.querySelector("#prompt-text");
+  const wall = document.querySelector("#wall");
+  const layers = () => document.querySelectorAll("#wall [role=row]").length;
+  const whenDrawn = (count) => new Promise((resolve) => {
+    const look = () => {
+      if (Number(wall.dataset.drawn) >= count() && !document.querySelector(".stale")) resolve(performance.now());
+      else requestAnimationFrame(look);
+    };
+    requestAnimationFrame(() => requestAnimationFrame(look));
+  });
+  const start = performance.now();
+  box.value = text;
+  box.dispatchEvent(new Event("input", { bubbles: true }));
+  while (Number(wall.dataset.drawn ?? 0) >= layers()) await new Promise(requestAnimationFrame);
+  const first = await whenDrawn(() => 1);
+  const all = await whenDrawn(layers);
+  return { first_ms: first - start, wall_ms: all - start, layers: layers() };
+}"""
+
+
+def folder() -> Path:
+    """The pulled model. Raises BenchError."""
+    from weights.catalogue import resolve
+
+    try:
+        return resolve("smollm2-135m")
+    except ValueError as error:
+        raise BenchError(f"{error} `playground pull smollm2-135m` fetches it.") from error
+
+
+def prompt(count: int) -> list[int]:
+    """The first `count` tokens of TEXT, again and again."""
+    from weights.catalogue import load_tokenizer
+
+    ids: list[int] = load_tokenizer(folder()).encode(TEXT)
+    return (ids * (count // len(ids) + 1))[:count]
+
+
+def models(browser: Browser, peers: bool, log: Callable[[str], None]) -> dict[str, Any]:
+    """Prefill of 64 tokens and decoding, ours and the peer's."""
+    ids = prompt(TOKENS)
+    log("chromium: SmolLM2")
+    tab = browser.tab()
+    found = {"ours": checked(tab.ask(OURS, {"ids": ids, "tokens": DECODE_TOKENS}), ids)}
+    tab.close()
+    for kind, name in PEERS if peers else ():
+        log(f"{kind}: {name}")
+        tab = browser.tab()
+        asked = {"kind": kind, "model": name, "ids": ids, "tokens": PEER_DECODE_TOKENS}
+        found[f"{kind} {name}"] = tab.ask(PEER, asked)
+        tab.close()
+    return found
+
+
+def checked(found: dict[str, Any], ids: list[int]) -> dict[str, Any]:
+    """The same with its largest error, or {"error"} when the oracle disagrees."""
+    generated = found["generated"]
+    child = Child("native")
+    try:
+        told = child.ask({
+            "oracle": {"folder": str(folder()), "ids": ids + generated[:-1], "count": len(generated), "next": generated}
+        })  # fmt: skip
+    finally:
+        child.close()
+    off = max(abs(a - b) for a, b in zip(found["logprobs"], told["logprobs"], strict=True))
+    behind = max(b - a for a, b in zip(told["logprobs"], told["best_logprobs"], strict=True))
+    if not (off <= LOGPROB_TOLERANCE and behind <= LOGPROB_TOLERANCE):
+        return {"error": f"log-probabilities are off by {max(off, behind):.1e}: a wrong model has no speed."}
+    return {**found, "max_error": off}
+
+
+@contextmanager
+def product() -> Iterator[str]:
+    """`playground serve` on SmolLM2, in a process of its own; gives its address."""
+    command = [sys.executable, "-m", "server.cli", "serve", "--port", "0", "--model", "smollm2-135m"]
+    process = subprocess.Popen(
+        command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+    try:
+        for line in process.stdout:
+            if address := re.search(r"http://127\.0\.0\.1:\d+", line):
+                yield address[0] + "/"
+                return
+        raise BenchError("the playground's server ended before it named its address; try `playground serve`.")
+    finally:
+        process.terminate()
+        process.wait(30)
+        process.stdout.close()
+
+
+def page(gpu: bool, log: Callable[[str], None]) -> dict[str, Any]:
+    """In the page, model loaded: a new 14-token prompt to its first heatmaps, and the wall of a 256-token one."""
+    from weights.catalogue import load_tokenizer
+
+    tokens = load_tokenizer(folder())
+    ids = prompt(256)
+    texts = {"short": SHORT, "warm": SHORT + " again", "long": tokens.decode(ids)}
+    found: dict[str, Any] = {
+        "short_tokens": len(tokens.encode(SHORT)),
+        "long_tokens": len(tokens.encode(texts["long"])),
+    }
+    with product() as address, open_browser(software=not gpu) as browser:
+        log("page: SmolLM2")
+        tab = browser.tab(address)
+        tab.ask("async () => { await playground.ready; }")
+        for name in ("warm", "short", "long"):
+            log(f"page: {name} prompt")
+            found[name] = tab.ask(TO_HEATMAPS, [texts[name]])
+    return found
