@@ -1,5 +1,4 @@
 // window.playground: the page for scripts and for the developer console. static/README.md documents it; keep both in step.
-import { bench } from "./bench.js";
 import { plural } from "../lib/numbers.js";
 import { checkLength, switchModel } from "./session.js";
 import { store } from "./state.js";
@@ -101,6 +100,7 @@ export function exposePlayground(ready) {
      */
     async bench(asked = {}) {
       const { engine, entry } = await loaded();
+      const { bench } = await import("./bench.js"); // seldom needed, so not loaded with the page
       return bench(engine, entry, asked);
     },
   };

@@ -32,14 +32,15 @@ export function median(values) {
 }
 
 /**
- * Times of a warm operation. run(R): R runs in one pass, and wait. slow: batches of an operation over SLOW_MS.
+ * Times of a warm operation. run(R): R runs in one pass, and wait. slow: batches of an operation over
+ * SLOW_MS; 0 takes the one run that told so.
  * @param {(count: number) => Promise<unknown>} run @param {number} slow @returns {Promise<Times>}
  */
 export async function times(run, slow = BATCHES_SLOW) {
   const first = await timed(() => run(1));
   const runs = Math.floor(Math.max(1, Math.min(MOST_RUNS, BATCH_MS / Math.max(first, 1e-3))));
   /** @type {number[]} */
-  const each = [];
+  const each = first < SLOW_MS || slow ? [] : [first];
   const batches = first < SLOW_MS ? BATCHES : slow;
   for (let i = 0; i < batches; i++) each.push((await timed(() => run(runs))) / runs);
   /** @type {number[]} */

@@ -54,3 +54,10 @@ def test_bench_planted_mistake_has_no_speed(watched: Watched, small_server: Serv
     watched.open(small_server.url)
     found = watched.page.evaluate(ASK, {**ATTENTION, "variant": "fa2"})
     assert isinstance(found, str) and found.endswith("a wrong kernel has no speed."), found
+
+
+def test_bench_whole_model_agrees_with_the_oracle(shared: Watched):
+    found = shared.page.evaluate(ASK, {"op": "model", "T": 9, "tokens": 3})
+    assert not isinstance(found, str), found
+    assert len(found["generated"]) == 4 and found["prefill_ms"] > 0 and found["decode_tokens_s"] > 0
+    assert 0 <= found["max_error"] <= found["tolerance"] == 2e-3 and found["ceilings"]["fma_gflops"] > 0
