@@ -77,7 +77,8 @@ def collect(*, quick: bool, peers: bool, log: Log) -> dict[str, Any]:
     found: dict[str, Any] = {"machine": machine_words(), "date": date.today().isoformat(), "quick": quick, "gpu": gpu}
     found["peers_installed"] = installed()
     with ExitStack() as stack:
-        browser = stack.enter_context(open_browser(software=not gpu))
+        files = {} if quick else {"smollm2": whole.folder()}
+        browser = stack.enter_context(open_browser(files, software=not gpu))
         found["versions"] = versions(browser.version)
         ours = Ours(Page(browser.tab()))
         tabs = {kind: browser.tab() for kind in PEERS} if peers else {}
@@ -85,12 +86,21 @@ def collect(*, quick: bool, peers: bool, log: Log) -> dict[str, Any]:
         for tab in tabs.values():
             tab.close()
         found["alone"] = [logged(log, "chromium", given, ours) for given in (QUICK_ALONE if quick else ALONE)]
-        found["model"] = {} if quick else whole.models(browser, peers, log)
+        found["model"] = {} if quick else kept(found, lambda: whole.models(browser, peers, log))
     found["headless"] = headless(quick, log)
-    found["page"] = {} if quick else whole.page(gpu, log)
+    found["page"] = {} if quick else kept(found, lambda: whole.page(gpu, log))
     found["memory"] = memory.table()
     found["seconds"] = round(time.time() - start)
     return found
+
+
+def kept(found: dict[str, Any], part: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """A part's figures; a part that fails is told among `problems` and does not cost the others."""
+    try:
+        return part()
+    except Exception as error:  # a browser's failure has many classes
+        found.setdefault("problems", []).append(str(error).strip().splitlines()[0])
+        return {}
 
 
 def logged(log: Log, where: str, given: Mapping[str, Any], ours: Ours) -> dict[str, Any]:

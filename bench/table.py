@@ -177,6 +177,7 @@ def render(found: Mapping[str, Any]) -> str:
         f"Measured on {found['date']} in {found['seconds']} s: {found['machine']}; {used};",
         f"Chromium's adapter: {first.get('adapter', 'none')}, ceilings {ceilings}.",
         "Measured on a GPU." if found["gpu"] else unmeasured,
+        *(f"A part failed: {problem}" for problem in found.get("problems", [])),
     ]
     parts = [
         head, grid(HEADS, operations(found)), model_lines(found["model"]),
