@@ -98,19 +98,46 @@ export async function requestDevice() {
   return { gpu: device, info: { vendor, architecture, device: name, description }, words, software, features, lanes, lost };
 }
 
+/** @typedef {{error: Error | null, waiting: Set<(error: Error) => void>}} Loss */
+/** @type {WeakMap<Device, Loss>} */
+const losses = new WeakMap();
+
+/**
+ * Who waits on a device. Whatever is chained to `lost` stays there for as long as the device lives, so one chain serves all.
+ * @param {Device} device @returns {Loss}
+ */
+function lossOf(device) {
+  const known = losses.get(device);
+  if (known) return known;
+  /** @type {Loss} */
+  const loss = { error: null, waiting: new Set() };
+  losses.set(device, loss);
+  void device.lost.then((error) => {
+    loss.error = error;
+    for (const fail of loss.waiting) fail(error);
+  });
+  return loss;
+}
+
 /**
  * The result of GPU work, or a rejection with NoWebGPU("lost") as soon as the device is gone.
  * @template T @param {Device} device @param {Promise<T>} work @returns {Promise<T>}
  */
 export async function orLost(device, work) {
-  const fail = device.lost.then((error) => {
-    throw error;
-  });
+  const loss = lossOf(device);
+  /** @type {(error: Error) => void} */
+  let fail = () => {};
+  /** @type {Promise<never>} */
+  const gone = new Promise((_, reject) => (fail = reject));
+  if (loss.error) fail(loss.error);
+  loss.waiting.add(fail);
   try {
-    return await Promise.race([work, fail]);
+    return await Promise.race([work, gone]);
   } catch (error) {
     // A browser may fail the work first and announce the loss just after.
     const soon = new Promise((resolve) => setTimeout(resolve, LOSS_NOTICE_MS, null));
     throw (await Promise.race([device.lost, soon])) ?? error;
+  } finally {
+    loss.waiting.delete(fail);
   }
 }
