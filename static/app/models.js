@@ -1,10 +1,8 @@
 // Bringing a model into this page: its small files, its tokenizer, its weights.
-// @ts-ignore the package carries no types for its bundle
-import { Tokenizer } from "/vendor/tokenizers.mjs";
 import { IdTokens } from "../lib/id_tokens.js";
-import { Tokens } from "../lib/tokens.js";
 import { ask } from "./api.js";
 import { keptBytes } from "./download.js";
+import { openTokenizer } from "./tokenizer.js";
 import { openWeights } from "./weights.js";
 
 /** @typedef {import("./state.js").ModelEntry} ModelEntry */
@@ -28,11 +26,11 @@ async function readJson(entry, name) {
 /**
  * The tokenizer, which is there long before the weights are; a model without one takes its ids as they are.
  * @param {ModelEntry} entry
- * @returns {Promise<Tokens | IdTokens>}
+ * @returns {Promise<import("../lib/tokens.js").Tokens | IdTokens>}
  */
 export async function loadTokens(entry) {
-  const tokenizer = await readJson(entry, "tokenizer.json");
-  return tokenizer === null ? new IdTokens(entry.shape.V) : Tokens.from(Tokenizer, tokenizer);
+  const file = fileOf(entry, "tokenizer.json");
+  return file ? openTokenizer(file) : new IdTokens(entry.shape.V);
 }
 
 /** @param {ModelEntry} entry */

@@ -1,13 +1,8 @@
 // The page's end of weights_worker.js: a model's tensors by name, each as soon as it has arrived.
+import { startWorker } from "./workers.js";
 
 /** @typedef {import("./download.js").FileInfo} FileInfo */
 /** @typedef {{dtype: string, shape: number[], bytes: Uint8Array, scales?: any}} Tensor */
-
-// The page's policy lets no text become a script; this one address of our own is the exception that it can check.
-const WORKER = new URL("./weights_worker.js", import.meta.url).href;
-/** @typedef {{createPolicy: (name: string, rules: {createScriptURL: (address: string) => string}) => {createScriptURL: (address: string) => string}}} Policies */
-const policies = /** @type {{trustedTypes?: Policies}} */ (/** @type {unknown} */ (globalThis)).trustedTypes;
-const policy = policies?.createPolicy("weights-worker", { createScriptURL: () => WORKER });
 
 /**
  * Begins to bring the files; resolves when the tensors' names are known. `get` gives one when it has arrived; `verified`
@@ -17,7 +12,7 @@ const policy = policies?.createPolicy("weights-worker", { createScriptURL: () =>
  */
 export async function openWeights(files, { onBytes, signal }) {
   signal.throwIfAborted();
-  const worker = new Worker(/** @type {string} */ (policy?.createScriptURL(WORKER) ?? WORKER), { type: "module" });
+  const worker = startWorker("weights");
   /** @type {Map<number, (tensor: Tensor | undefined) => void>} */
   const asked = new Map();
   let next = 0;

@@ -4,10 +4,12 @@
 // The byte-pair merging is the library's (@huggingface/tokenizers, handed in by the page: this folder imports nothing from
 // outside); where the library differs from the reference tokenizer, `adapt` hands it a description on which they agree.
 import { chip } from "./glyphs.js";
+import { parts } from "./tokenizer_parts.js";
 
 /** @typedef {{id: number, bytes: Uint8Array, text: string, glyph: string, partial: boolean}} Piece */
 /** @typedef {{type: string, [key: string]: any}} Step one step of a tokenizer.json */
-/** @typedef {{pre_tokenizer: ((text: string, options?: any) => string[]) | null, encode(text: string, options: object): {ids: number[]}}} Encoder */
+/** @typedef {{tokens_to_ids: Map<string, number>, vocab: string[], bpe_ranks: Map<string, number>, unk_token?: string, unk_token_id?: number}} Merging */
+/** @typedef {{pre_tokenizer: ((text: string, options?: any) => string[]) | null, model: Merging, encode(text: string, options: object): {ids: number[]}}} Encoder */
 /** @typedef {new (tokenizer: any, config: any) => Encoder} Library the class Tokenizer of @huggingface/tokenizers */
 
 /** GPT-2's own pattern, as the reference reads it: \s is White_Space, which holds U+0085 and leaves out U+FEFF. */
@@ -33,37 +35,75 @@ export const BYTE_LETTERS = (() => {
 })();
 const BYTE_OF = new Map(BYTE_LETTERS.map((letter, byte) => [letter, byte]));
 
+/** Make one with `Tokens.from`, or hand it the parts of a description one after another: `new`, `add` each, `finish`. */
 export class Tokens {
   /**
    * @param {Library} Library
    * @param {any} tokenizer parsed tokenizer.json
    */
   static from(Library, tokenizer) {
-    return new Tokens(Library, tokenizer);
+    const tokens = new Tokens(Library);
+    for (const part of parts(tokenizer)) tokens.add(part);
+    return tokens.finish();
+  }
+
+  /** @param {Library} Library */
+  constructor(Library) {
+    this.Library = Library;
+    /** @type {Map<number, string>} control tokens */
+    this.controls = new Map();
+    /** @type {Map<number, Piece>} */
+    this.seen = new Map();
+    /** @type {Set<string>} byte letters with a token */
+    this.known = new Set();
+    this.size = 0;
+    this.merges = 0;
+    /** @type {Encoder} there after the head */
+    this.encoder = /** @type {any} */ (null);
+    /** @type {string[]} word of each id */
+    this.letters = [];
   }
 
   /**
-   * @param {Library} Library
-   * @param {any} tokenizer
+   * Takes one part over. The library builds itself around an empty vocabulary, which is then filled: building it whole is
+   * one step that nothing can interrupt.
+   * @param {import("./tokenizer_parts.js").Part} part
    */
-  constructor(Library, tokenizer) {
-    const vocabulary = tokenizer?.model?.vocab;
-    if (!JSON.stringify(tokenizer?.pre_tokenizer ?? null).includes('"ByteLevel"') || typeof vocabulary !== "object") {
+  add(part) {
+    if ("head" in part) return this.begin(part.head);
+    readable(() => {
+      const { tokens_to_ids, vocab, bpe_ranks } = this.encoder.model;
+      for (const [word, id] of "words" in part ? part.words : []) {
+        tokens_to_ids.set(word, id);
+        vocab[id] = word;
+      }
+      for (const merge of "merges" in part ? part.merges : []) {
+        bpe_ranks.set(JSON.stringify(Array.isArray(merge) ? merge : merge.split(" ", 2)), this.merges++);
+      }
+    });
+  }
+
+  /** @param {any} head */
+  begin(head) {
+    if (!JSON.stringify(head?.pre_tokenizer ?? null).includes('"ByteLevel"') || typeof head.model?.vocab !== "object") {
       throw new TokenizerError("tokenizer-broken", "tokenizer.json is not byte-level BPE; only byte-level tokenizers are read.");
     }
-    if (JSON.stringify(tokenizer.pre_tokenizer).includes('"add_prefix_space":true')) {
+    if (JSON.stringify(head.pre_tokenizer).includes('"add_prefix_space":true')) {
       throw new TokenizerError("tokenizer-broken", "tokenizer.json puts a space before each text (add_prefix_space); only false is read.");
     }
-    /** @type {string[]} */
-    this.letters = [];
-    for (const [token, id] of Object.entries(vocabulary)) this.letters[id] = token;
-    /** @type {Map<number, string>} control tokens */
-    this.controls = new Map((tokenizer.added_tokens ?? []).map((/** @type {any} */ added) => [added.id, added.content]));
+    this.encoder = readable(() => new this.Library(adapt(head), {}));
+    this.letters = this.encoder.model.vocab;
+    for (const added of head.added_tokens ?? []) this.controls.set(added.id, added.content);
+  }
+
+  /** After the last part: what depends on the whole vocabulary. */
+  finish() {
+    const { model } = this.encoder;
+    if (model.unk_token !== undefined) model.unk_token_id = model.tokens_to_ids.get(model.unk_token);
+    this.known = new Set(BYTE_LETTERS.filter((letter) => model.tokens_to_ids.has(letter)));
     this.size = Math.max(this.letters.length, ...[...this.controls.keys()].map((id) => id + 1));
-    this.known = new Set(BYTE_LETTERS.filter((letter) => Object.hasOwn(vocabulary, letter)));
-    /** @type {Map<number, Piece>} */
-    this.seen = new Map();
-    this.encoder = build(Library, tokenizer, this.known);
+    leaveOut(this.encoder, this.known);
+    return this;
   }
 
   /**
@@ -138,25 +178,27 @@ export class Tokens {
 }
 
 /**
- * The library's tokenizer on the adapted description. Bytes without a token are taken out before merging, as the reference
- * does, so that their neighbours may merge.
- * @param {Library} Library
- * @param {any} tokenizer
- * @param {Set<string>} known byte letters with a token
+ * What `read` gives; a description that it stumbles over is broken.
+ * @template R @param {() => R} read
  */
-function build(Library, tokenizer, known) {
-  let encoder;
+function readable(read) {
   try {
-    encoder = new Library(adapt(tokenizer), {});
+    return read();
   } catch (error) {
     throw new TokenizerError("tokenizer-broken", `tokenizer.json cannot be used: ${String(error).slice(0, 120)}; fetch it again.`);
   }
+}
+
+/**
+ * Bytes without a token are taken out before merging, as the reference does, so that their neighbours may merge.
+ * @param {Encoder} encoder
+ * @param {Set<string>} known byte letters with a token
+ */
+function leaveOut(encoder, known) {
   const split = encoder.pre_tokenizer;
-  if (known.size < 256 && split) {
-    const unknown = new RegExp(`[${BYTE_LETTERS.filter((letter) => !known.has(letter)).map((c) => `\\u{${c.codePointAt(0)?.toString(16)}}`).join("")}]`, "gu");
-    encoder.pre_tokenizer = (text, options) => split(text, options).map((word) => word.replace(unknown, ""));
-  }
-  return encoder;
+  if (known.size === 256 || !split) return;
+  const unknown = new RegExp(`[${BYTE_LETTERS.filter((letter) => !known.has(letter)).map((c) => `\\u{${c.codePointAt(0)?.toString(16)}}`).join("")}]`, "gu");
+  encoder.pre_tokenizer = (text, options) => split(text, options).map((word) => word.replace(unknown, ""));
 }
 
 /**

@@ -1,0 +1,48 @@
+// A model's tokenizer, a large one read by tokenizer_worker.js and taken over part by part.
+// @ts-ignore the package carries no types for its bundle
+import { Tokenizer } from "/vendor/tokenizers.mjs";
+import { parts } from "../lib/tokenizer_parts.js";
+import { Tokens } from "../lib/tokens.js";
+import { ask } from "./api.js";
+import { startWorker } from "./workers.js";
+
+/** Below this, reading takes less time here than a worker takes to start. */
+const WORKER_BYTES = 250_000;
+
+/**
+ * @param {{url: string, bytes: number}} file a tokenizer.json
+ * @returns {Promise<Tokens>}
+ */
+export async function openTokenizer({ url, bytes }) {
+  const tokens = new Tokens(Tokenizer);
+  if (bytes >= WORKER_BYTES) await fromWorker(url, (part) => tokens.add(part));
+  else for (const part of parts(await (await ask(url)).json())) tokens.add(part);
+  return tokens.finish();
+}
+
+/**
+ * Each part comes as a message and so as a task of its own.
+ * @param {string} url
+ * @param {(part: import("../lib/tokenizer_parts.js").Part) => void} onPart
+ * @returns {Promise<void>}
+ */
+async function fromWorker(url, onPart) {
+  const worker = startWorker("tokenizer");
+  try {
+    await new Promise((resolve, reject) => {
+      worker.addEventListener("error", ({ message }) => reject(new Error(message || "The tokenizer could not be loaded; reload the page.")));
+      worker.addEventListener("message", ({ data }) => {
+        if (data.failed) reject(Object.assign(new Error(data.failed.message), data.failed));
+        if (data.done) resolve(null);
+        try {
+          if (data.part) onPart(data.part);
+        } catch (error) {
+          reject(error);
+        }
+      });
+      worker.postMessage({ url });
+    });
+  } finally {
+    worker.terminate();
+  }
+}
