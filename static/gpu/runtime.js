@@ -18,6 +18,7 @@ import { CACHE, CHUNK_TOKENS, RECORD, TRACE, forward, mergeBuffers, prefill } fr
 import { tables } from "./rope.js";
 import { Trace } from "./trace.js";
 import { firstChoice } from "./variants.js";
+import { warm } from "./warm.js";
 import { widen } from "./widen.js";
 
 /** @typedef {import("./config.js").Config} Config */
@@ -98,6 +99,7 @@ export class Model {
     });
     const placed = place(config, dtypes);
     const model = await withinMemory(device, () => new Model(device, kernels, config, placed), "this model's weights");
+    warm(kernels, config, placed, model.choice).catch(() => {}); // sizes that no kernel takes: the first prompt says which
     try {
       let done = 0;
       for (const name of source.keys()) {

@@ -7,6 +7,7 @@ import * as queries from "../../static/gpu/queries.js";
 import { tables } from "../../static/gpu/rope.js";
 import { VARIANTS, available, firstChoice, pick } from "../../static/gpu/variants.js";
 import { batches } from "../../static/gpu/lens.js";
+import { firstPlans } from "../../static/gpu/warm.js";
 import { half, widen } from "../../static/gpu/widen.js";
 import { kept, sample, seeded } from "../../static/lib/sampler.js";
 
@@ -50,6 +51,10 @@ const ANSWERS = {
   query: ({ raw, name, options, ...weights }) => {
     const config = parseConfig(raw);
     return plain(queries[name](config, placed(config, weights), options));
+  },
+  warm: ({ raw, choice, ...weights }) => {
+    const config = parseConfig(raw);
+    return firstPlans(config, placed(config, weights), choice).map(plain);
   },
   variants: () => VARIANTS,
   pick: ({ operation, variant, sizes }) => pick(operation, variant, sizes),
