@@ -59,6 +59,13 @@ EXPORTED_LOGITS = 1e-4
 # more, so a weight near 1 is off by this share of |lse| (nothing at the usual |lse| of 10, 6% at scores of 1e5).
 KERNEL_SCORE_ROUNDING = 5e-7
 
+# Attention whose weights lie in f16 (keys and values too, but the check hands it numbers that f16 holds): each weight
+# is rounded to 11 bits, so o is off by at most this share of the largest value.
+KERNEL_F16_WEIGHT = 2**-11
+# The same with keys and values that f16 has to round, size one: a score is off by about 2^-12 of its largest products,
+# o and lse by as much again (4e-4 expected); an unclamped or truncated number gives far more.
+KERNEL_F16_STORAGE = 2e-3
+
 # Whole small models on the kernels (float32) against float64, three layers, weights of size 0.25 (sharp patterns:
 # scores of size 100, of which float32 keeps 6e-6): 6e-6 measured for patterns, 2e-5 for log-probabilities.
 HOST_PATTERN = 5e-5

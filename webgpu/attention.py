@@ -9,7 +9,7 @@ from webgpu.dispatch import MAX_TURNS, NONE, Dispatch, UnsupportedShape, ceil_di
 from webgpu.variants import pick
 
 HEAD_SLICE = 32  # dimensions of o per invocation of attention_fa2 and attention_decode
-QUADS_ROWS = 64  # packed query rows per workgroup of attention_quads
+PACKED_ROWS = 64  # packed query rows per workgroup of attention_quads, attention_tile and attention_tile_f16
 DECODE_SPAN = 64  # keys per invocation of attention_decode
 
 
@@ -49,8 +49,8 @@ def _stream(name: str, common: dict, H: int, bindings: dict) -> Dispatch:
     T, S, N, K = (common[letter] for letter in "TSNK")
     if attention_turns(S, H) >= MAX_TURNS:
         raise UnsupportedShape(f"{S} keys of head dimension {H} take over {MAX_TURNS} loop turns; use a shorter text.")
-    if name == "quads":
-        return Dispatch("attention_quads", {"H": H}, common, fold(K * ceil_div(T * N // K, QUADS_ROWS)), bindings)
+    if name != "fa2":
+        return Dispatch(f"attention_{name}", {"H": H}, common, fold(K * ceil_div(T * N // K, PACKED_ROWS)), bindings)
     blocks = ceil_div(T, 4) * ceil_div(H, HEAD_SLICE) * N
     return Dispatch("attention_fa2", {"H": H}, common, fold(ceil_div(blocks, 16)), bindings)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from webgpu.attention import attention, attention_scratch
 from webgpu.buffers import Buffers
 from webgpu.kernels import FOLDER, Kernels
-from webgpu.variants import VARIANTS, available
+from webgpu.variants import to_try
 
 TRIAL_MS = 50
 # What is tried: tokens and cached tokens, with the heads of the model.
@@ -39,8 +39,7 @@ def try_variants(
     known = _recall(memory)
     choice = {}
     for operation in SIZES:
-        serving = {each.name for each in VARIANTS[operation] if H in each.serves.get("H", (H,))}
-        names = [name for name in available(operation, kernels.device.features) if name in serving]
+        names = to_try(operation, kernels.device.features, kernels.device.software, H)
         key = f"variant/{operation}/{kernels.device.words}/{N}/{K}/{H}/{'+'.join(names)}/{_hash(kernels)}"
         if known.get(key) not in names:
             known[key] = _fastest(kernels, operation, N, K, H, names, now)

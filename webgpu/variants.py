@@ -17,23 +17,35 @@ class UnknownVariant(ValueError):
 
 @dataclass(frozen=True)
 class Variant:
-    """needs: features of the device; serves: for a size's letter the values it takes (a letter not named: all)."""
+    """needs: features of the device; serves: for a size's letter the values it takes (a letter not named: all).
+
+    tried: on which devices a trial times it: "everywhere", on "gpus" (not where a CPU stands in for one), or "never".
+    """
 
     name: str
     needs: tuple[str, ...] = ()
     serves: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    tried: str = "everywhere"
 
+
+UP_TO_128 = tuple(range(4, 129, 4))
 
 VARIANTS: dict[str, tuple[Variant, ...]] = {
-    # many queries, causal, grouped; quads share each load of a key or value among four invocations
-    "attention": (Variant("fa2"), Variant("quads", ("subgroups",), {"H": tuple(range(4, 129, 4))})),
+    # many queries, causal, grouped; quads share each load of a key or value among four invocations; a tile of keys in
+    # workgroup memory is for GPUs; keys rounded to f16 put patterns off by more than Verify allows: only if named
+    "attention": (
+        Variant("fa2"),
+        Variant("quads", ("subgroups",), {"H": UP_TO_128}),
+        Variant("tile", (), {"H": UP_TO_128}, tried="gpus"),
+        Variant("tile_f16", ("f16",), {"H": UP_TO_128}, tried="never"),
+    ),
     # windows of the pattern; quads share each load of a key among four invocations
     "cells": (
         Variant("rows"),
         Variant("quads", ("subgroups",), {"H": tuple(range(16, 129, 16))}),
     ),
     # one query against a cache; "once" keeps all of a head in registers, so that every number is loaded once
-    "decode": (Variant("split"), Variant("once", (), {"H": tuple(range(4, 129, 4))})),
+    "decode": (Variant("split"), Variant("once", (), {"H": UP_TO_128})),
     # many tokens times a matrix; quads share each load of x, and a word of Q4_1 blocks (format 3) serves 64 products
     "matmul": (Variant("registers"), Variant("quads", ("subgroups",), {"fmt": (3,)})),
     # one token times a matrix; quads share each load of x, blocks are multiplied as integers (formats 3 and 4)
@@ -62,6 +74,13 @@ def pick(operation: str, variant: str | None, **sizes: int) -> str:
 def available(operation: str, features: Iterable[str]) -> list[str]:
     """The names of an operation's variants that a device with these features can run, in order."""
     return [each.name for each in VARIANTS[operation] if set(each.needs) <= set(features)]
+
+
+def to_try(operation: str, features: Iterable[str], software: bool, H: int) -> list[str]:
+    """The names that a trial times on a device for head dimension H, in order; software: a CPU stands in for a GPU."""
+    where = {"everywhere"} if software else {"everywhere", "gpus"}
+    fit = {each.name for each in VARIANTS[operation] if each.tried in where and H in each.serves.get("H", (H,))}
+    return [name for name in available(operation, features) if name in fit]
 
 
 def first_choice(features: Iterable[str], software: bool, words: str = "") -> dict[str, str]:

@@ -11,7 +11,7 @@ import { pick } from "./variants.js";
 /** @typedef {{T: number, S: number, N: number, K: number, offset: number, window: number, sinks: number, scale: number}} Common */
 
 const HEAD_SLICE = 32;
-const QUADS_ROWS = 64;
+const PACKED_ROWS = 64;
 const DECODE_SPAN = 64;
 
 /** Which operation of variants.js attends with T queries. @param {number} T */
@@ -54,9 +54,9 @@ function stream(name, common, H, bindings) {
   if (attentionTurns(S, H) >= MAX_TURNS) {
     throw new UnsupportedShape(`${S} keys of head dimension ${H} take over ${MAX_TURNS} loop turns; use a shorter text.`);
   }
-  if (name === "quads") {
-    const grid = fold(K * ceil(Math.floor((T * N) / K), QUADS_ROWS));
-    return { kernel: "attention_quads", overrides: { H }, params: common, grid, bindings };
+  if (name !== "fa2") {
+    const grid = fold(K * ceil(Math.floor((T * N) / K), PACKED_ROWS));
+    return { kernel: `attention_${name}`, overrides: { H }, params: common, grid, bindings };
   }
   const blocks = ceil(T, 4) * ceil(H, HEAD_SLICE) * N;
   return { kernel: "attention_fa2", overrides: { H }, params: common, grid: fold(ceil(blocks, 16)), bindings };

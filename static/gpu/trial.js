@@ -8,7 +8,7 @@
  */
 import { Buffers } from "./buffers.js";
 import { attention, attentionScratch } from "./attention.js";
-import { VARIANTS, available } from "./variants.js";
+import { toTry } from "./variants.js";
 
 /** @typedef {import("./kernels.js").Kernels} Kernels */
 /** @typedef {{getItem(key: string): string | null, setItem(key: string, value: string): void}} Memory localStorage will do */
@@ -26,7 +26,7 @@ export async function tryVariants(kernels, heads, memory, now = () => performanc
   /** @type {import("./variants.js").Choice} */
   const choice = {};
   for (const operation of /** @type {(keyof typeof SIZES)[]} */ (Object.keys(SIZES))) {
-    const names = available(operation, kernels.device.features).filter((name) => serves(operation, name, heads.H));
+    const names = toTry(operation, kernels.device.features, kernels.device.software, heads.H);
     const key = await keyOf(kernels, operation, heads, names);
     const known = recall(memory, key);
     if (known !== null && names.includes(known)) choice[operation] = known;
@@ -38,12 +38,6 @@ export async function tryVariants(kernels, heads, memory, now = () => performanc
     }
   }
   return choice;
-}
-
-/** @param {string} operation @param {string} name @param {number} H */
-function serves(operation, name, H) {
-  const variant = VARIANTS[operation].find((each) => each.name === name);
-  return !variant?.serves.H || variant.serves.H.includes(H);
 }
 
 /** @param {Memory} memory @param {string} key */

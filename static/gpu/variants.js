@@ -5,37 +5,32 @@
  * @module
  */
 
-/** @typedef {{name: string, needs: string[], serves: Record<string, number[]>}} Variant */
+/** @typedef {{name: string, needs: string[], serves: Record<string, number[]>, tried: string}} Variant */
 /** @typedef {Partial<Record<string, string>>} Choice operation -> variant; what is not named runs on the first */
 
 const UP_TO_128 = Array.from({ length: 32 }, (_, i) => 4 * i + 4);
 
+/**
+ * @param {string} name @param {string[]} needs @param {Record<string, number[]>} serves
+ * @param {"everywhere" | "gpus" | "never"} tried @returns {Variant}
+ */
+function variant(name, needs = [], serves = {}, tried = "everywhere") {
+  return { name, needs, serves, tried };
+}
+
 /** @type {Record<string, Variant[]>} */
 export const VARIANTS = {
   attention: [
-    { name: "fa2", needs: [], serves: {} },
-    { name: "quads", needs: ["subgroups"], serves: { H: UP_TO_128 } },
+    variant("fa2"),
+    variant("quads", ["subgroups"], { H: UP_TO_128 }),
+    variant("tile", [], { H: UP_TO_128 }, "gpus"),
+    variant("tile_f16", ["f16"], { H: UP_TO_128 }, "never"),
   ],
-  cells: [
-    { name: "rows", needs: [], serves: {} },
-    { name: "quads", needs: ["subgroups"], serves: { H: [16, 32, 48, 64, 80, 96, 112, 128] } },
-  ],
-  decode: [
-    { name: "split", needs: [], serves: {} },
-    { name: "once", needs: [], serves: { H: UP_TO_128 } },
-  ],
-  matmul: [
-    { name: "registers", needs: [], serves: {} },
-    { name: "quads", needs: ["subgroups"], serves: { fmt: [3] } },
-  ],
-  matvec: [
-    { name: "registers", needs: [], serves: {} },
-    { name: "quads", needs: ["subgroups"], serves: { fmt: [3, 4] } },
-  ],
-  lens: [
-    { name: "rows", needs: [], serves: {} },
-    { name: "quads", needs: ["subgroups"], serves: { fmt: [4] } },
-  ],
+  cells: [variant("rows"), variant("quads", ["subgroups"], { H: [16, 32, 48, 64, 80, 96, 112, 128] })],
+  decode: [variant("split"), variant("once", [], { H: UP_TO_128 })],
+  matmul: [variant("registers"), variant("quads", ["subgroups"], { fmt: [3] })],
+  matvec: [variant("registers"), variant("quads", ["subgroups"], { fmt: [3, 4] })],
+  lens: [variant("rows"), variant("quads", ["subgroups"], { fmt: [4] })],
 };
 
 /** No variant of that name; the message lists those there are. */
@@ -70,6 +65,16 @@ export function pick(operation, variant, sizes) {
  */
 export function available(operation, features) {
   return VARIANTS[operation].filter(({ needs }) => needs.every((need) => features.has(need))).map(({ name }) => name);
+}
+
+/**
+ * The names that a trial times on a device for head dimension H, in order; software: a CPU stands in for a GPU.
+ * @param {string} operation @param {Set<string>} features @param {boolean} software @param {number} H
+ */
+export function toTry(operation, features, software, H) {
+  const fit = (/** @type {Variant} */ { serves, tried }) => (tried === "everywhere" || (tried === "gpus" && !software)) && (serves.H?.includes(H) ?? true);
+  const names = VARIANTS[operation].filter(fit).map(({ name }) => name);
+  return available(operation, features).filter((name) => names.includes(name));
 }
 
 /**

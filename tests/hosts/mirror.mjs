@@ -5,7 +5,7 @@ import { tensorShapes, checkFinite, checkNames, checkShape, checkTwin, place } f
 import { CACHE, RECORD, TRACE, forward, prefill } from "../../static/gpu/plan.js";
 import * as queries from "../../static/gpu/queries.js";
 import { tables } from "../../static/gpu/rope.js";
-import { VARIANTS, available, firstChoice, pick } from "../../static/gpu/variants.js";
+import { VARIANTS, available, firstChoice, pick, toTry } from "../../static/gpu/variants.js";
 import { batches } from "../../static/gpu/lens.js";
 import { firstPlans } from "../../static/gpu/warm.js";
 import { half, widen } from "../../static/gpu/widen.js";
@@ -59,6 +59,7 @@ const ANSWERS = {
   variants: () => VARIANTS,
   pick: ({ operation, variant, sizes }) => pick(operation, variant, sizes),
   available: ({ operation, features }) => available(operation, new Set(features)),
+  to_try: ({ operation, features, software, H }) => toTry(operation, new Set(features), software, H),
   first: ({ features, software, words }) => firstChoice(new Set(features), software, words),
   rows: ({ raw }) => queries.rowsPerQuery(parseConfig(raw)),
   layers: ({ raw, T, out }) => queries.layersPerQuery(parseConfig(raw), T, out),

@@ -12,7 +12,7 @@ import pytest
 from tests.hosts.browser import open_browser
 from webgpu import trial
 from webgpu.buffers import Buffers
-from webgpu.variants import available
+from webgpu.variants import to_try
 
 HEADS = {"N": 4, "K": 2, "H": 16}
 
@@ -33,7 +33,10 @@ def clock(steps):
 @pytest.mark.gpu
 @pytest.mark.parametrize("quick", [0, 1])
 def test_trial_takes_the_quickest_and_remembers_it(kernels, tmp_path, quick):
-    names = {operation: available(operation, kernels.device.features) for operation in trial.SIZES}
+    names = {
+        operation: to_try(operation, kernels.device.features, kernels.device.software, HEADS["H"])
+        for operation in trial.SIZES
+    }
     steps = [0.06 if at == quick else 0.9 for every in names.values() for at in range(len(every))]
     before, memory = Buffers.live, tmp_path / "deep" / "variants.json"
     first = trial.try_variants(kernels, **HEADS, memory=memory, now=clock(steps))

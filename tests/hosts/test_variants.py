@@ -11,7 +11,7 @@ import pytest
 
 from tests.hosts.conftest import MirrorError
 from webgpu.kernels import Kernels, MissingFeature, load_manifest
-from webgpu.variants import VARIANTS, UnknownVariant, Variant, available, first_choice, pick
+from webgpu.variants import VARIANTS, UnknownVariant, Variant, available, first_choice, pick, to_try
 
 FEATURES = [[], ["subgroups"], ["f16"], ["subgroups", "f16"]]
 
@@ -35,6 +35,24 @@ def test_available_follows_the_features(operation, features, mirror):
     assert ours == mirror.ask("available", operation=operation, features=features)
     assert ours[0] == VARIANTS[operation][0].name
     assert all(set(each.needs) <= set(features) for each in VARIANTS[operation] if each.name in ours)
+
+
+@pytest.mark.parametrize("software", [True, False])
+@pytest.mark.parametrize("features", FEATURES)
+def test_trial_leaves_the_tile_to_gpus_and_f16_to_nobody(features, software, mirror):
+    for H in (64, 256):
+        ours = to_try("attention", features, software, H)
+        question = {"operation": "attention", "features": features, "software": software, "H": H}
+        assert mirror.ask("to_try", **question) == ours
+        assert ours == [
+            name
+            for name, fits in (
+                ("fa2", True),
+                ("quads", "subgroups" in features and H == 64),
+                ("tile", not software and H == 64),
+            )
+            if fits
+        ]
 
 
 @pytest.mark.parametrize("H", [16, 20, 64, 80, 128, 256])

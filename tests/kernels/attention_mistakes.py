@@ -13,6 +13,11 @@ def once(H=16, offset=700, **more):
     return lambda driver: check_attention(driver, Attention(1, 4, 2, H=H, offset=offset, variant="once", **more))
 
 
+def tile(T=67, H=16, variant="tile", **more):
+    """A check of the variants with a tile, over more than one workgroup and tile."""
+    return lambda driver: check_attention(driver, Attention(T, 4, 2, H=H, variant=variant, **more))
+
+
 # what is wrong -> (the right text, the wrong text, the check that must notice)
 QUADS = {
     "without scale": ("* (p.scale * LOG2_E)", "* LOG2_E", quads()),
@@ -64,5 +69,46 @@ ONCE = {
     "a row not written": ("min(4u, p.T * G - r0)", "min(4u, p.T * G - r0) - 1", once()),
     "end of a head forgotten": ("if (c < H / 4) { y =", "if (c + 1 < H / 4) { y =", once(H=20)),
 }
-MISTAKES = {f"attention quads: {name}": ("attention_quads", *entry) for name, entry in QUADS.items()}
+TILE = {
+    "without scale": ("* (p.scale * LOG2_E)", "* LOG2_E", tile()),
+    "mask one key too narrow": ("(position >= vec4u(s))", "(position > vec4u(s))", tile()),
+    "mask begins a tile late": ("s + TILE > low ||", "s > low ||", tile()),
+    "window one key too wide": (
+        "(position < vec4u(s + p.window))",
+        "(position <= vec4u(s + p.window))",
+        tile(window=5),
+    ),
+    "window begins late": ("low - p.window + 1", "low - p.window + 2", tile(window=5)),
+    "sinks forgotten": ("|| s < p.sinks)", ")", tile(window=5, sinks=2)),
+    "last tile forgotten": ("while (s < end)", "while (s + TILE <= end)", tile()),
+    "maximum of one part only": (
+        "max(max(tops[block], tops[16 + block]), max(tops[32 + block], tops[48 + block]))",
+        "tops[block]",
+        tile(magnitude=9.0),
+    ),
+    "a part's sum forgotten": ("+ tops[32 + block] + tops[48 + block];", "+ tops[32 + block];", tile()),
+    "sum not rescaled": ("y0 = by_row(y0, keep);", "", tile(magnitude=9.0)),
+    "total not rescaled": ("l = l * keep +", "l = l +", tile(magnitude=9.0)),
+    "groups interleaved": ("r / G * p.N + kv_head * G + r % G", "r / G * p.N + r % G * p.K + kv_head", tile()),
+    "values never staged": ("tile[i / (H / 4) * STRIDE + i % (H / 4)] = v[source];", "", tile()),
+    "offset forgotten": ("p.offset + r / G", "r / G", tile(offset=20)),
+    "second slice of o from the first": (
+        "y1 += w * values(key, part + PARTS)",
+        "y1 += w * values(key, part)",
+        tile(H=32),
+    ),
+    "lse of another row": ("lse[n[i] % p.N * p.T + n[i] / p.N]", "lse[n[i]]", tile()),
+    "a row not written": ("min(4u, max(rows,", "min(3u, max(rows,", tile()),
+}
+TILE_F16 = {
+    "mask one key too narrow": ("(position >= vec4u(s))", "(position > vec4u(s))", tile(variant="tile_f16")),
+    "lift not taken back": ("- LIFT) / LOG2_E", ") / LOG2_E", tile(variant="tile_f16")),
+    "parts of a tile forgotten": ("part < PARTS; part++", "part < PARTS / 2; part++", tile(variant="tile_f16")),
+    "total not rescaled": ("l = l * keep +", "l = l +", tile(variant="tile_f16", magnitude=9.0)),
+    "keys of another part": ("at4(part * STRIDE + c, ", "at4(c, ", tile(variant="tile_f16")),
+    "weights beyond f16": ("const LIFT = 14.0;", "const LIFT = 18.0;", tile(variant="tile_f16")),
+}
+MISTAKES = {f"attention tile: {name}": ("attention_tile", *entry) for name, entry in TILE.items()}
+MISTAKES |= {f"attention tile_f16: {name}": ("attention_tile_f16", *entry) for name, entry in TILE_F16.items()}
+MISTAKES |= {f"attention quads: {name}": ("attention_quads", *entry) for name, entry in QUADS.items()}
 MISTAKES |= {f"attention once: {name}": ("attention_split", *entry) for name, entry in ONCE.items()}

@@ -11,11 +11,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.kernels.attention_checks import Attention, check_attention, run_attention
+from tests.kernels.attention_checks import Attention, attention_formula, check_attention, run_attention
+from tests.tolerances import KERNEL_F16_STORAGE
 
 pytestmark = pytest.mark.gpu
 
-VARIANTS = ["fa2", "quads", "once"]  # "once" is one of decode: T = 1
+VARIANTS = ["fa2", "quads", "tile", "tile_f16", "once"]  # "once" is one of decode: T = 1
 every_variant = pytest.mark.parametrize("variant", VARIANTS)
 # llvmpipe takes half a minute and more to compile "quads" and "once" for the others: they run on SwiftShader.
 QUICK_TO_COMPILE = [16, 32]
@@ -46,6 +47,52 @@ def test_attention_every_length_agrees(driver, H, heads):
 def test_attention_quads_every_length_agrees(driver, H, heads):
     for T in LENGTHS:
         check_attention(driver, Attention(T, *heads, H=H, variant="quads"))
+
+
+TILES = pytest.mark.parametrize("variant", ["tile", "tile_f16"])
+TILE_LENGTHS = [1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129]
+
+
+@TILES
+@pytest.mark.parametrize("heads", HEADS, ids=lambda h: f"{h[0]}q{h[1]}kv")
+def test_attention_tile_every_length_agrees(driver, variant, heads):
+    for T in TILE_LENGTHS:
+        check_attention(driver, Attention(T, *heads, H=16, variant=variant))
+
+
+def tile_of_head_dim(driver, variant, H) -> None:
+    for T, heads in ((33, (4, 4)), (65, (14, 2)), (130, (9, 3))):
+        check_attention(driver, Attention(T, *heads, H=H, variant=variant))
+    check_attention(driver, Attention(33, 4, 1, H=H, offset=40, window=21, sinks=3, variant=variant))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@TILES
+@pytest.mark.parametrize("H", [4, 20, 36, *HEAD_DIMS, 112])
+def test_attention_tile_every_head_dim_agrees(driver, variant, H):
+    tile_of_head_dim(driver, variant, H)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("H", [4, 20, *HEAD_DIMS, 112])
+def test_attention_tile_every_head_dim_agrees_on_swiftshader(swiftshader, H):
+    tile_of_head_dim(swiftshader, "tile", H)
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_attention_tile_f16_rounds_and_clamps_keys_and_values(driver, large):
+    """Off by the rounding of k and v only; what f16 cannot hold becomes its largest number, and nothing infinite."""
+    c = Attention(65, 4, 2, H=32, variant="tile_f16")
+    a = replace(c, variant="fa2").arrays()
+    if large:
+        a["v"][3, 0], a["v"][40, 1] = 1e6, -1e30
+    got = run_attention(driver, c, a)
+    o, lse, _ = attention_formula(c, a | {"v": a["v"].clip(-65_504, 65_504)}, "f8")
+    assert np.abs(got["o"] - o).max() <= KERNEL_F16_STORAGE * (65_504 if large else 1)
+    assert np.abs(got["lse"] - lse).max() <= KERNEL_F16_STORAGE
+    assert large or np.abs(got["o"] - o).max() > KERNEL_F16_STORAGE / 100, "nothing was rounded: not this variant"
 
 
 @pytest.mark.slow

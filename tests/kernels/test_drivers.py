@@ -19,6 +19,7 @@ def quick(driver) -> None:
     check_attention(driver, Attention(1, 14, 2, H=16, offset=97, window=20, sinks=3))
     check_attention(driver, Attention(70, 9, 3, H=32, variant="quads"))
     check_attention(driver, Attention(1, 9, 3, H=32, offset=700, variant="once"))
+    check_attention(driver, Attention(70, 9, 3, H=32, variant="tile"))
     for variant in ("rows", "quads"):
         check_pattern(driver, Attention(41, 4, 1, H=32), variant=variant)
         check_pixels(driver, Attention(33, 4, 1, H=16), (0, 33), (0, 33), (5, 7), "max", variant=variant)

@@ -44,7 +44,7 @@ def test_every_dispatch_names_what_the_manifest_declares():
         *(ops.matmul("x", "w", None, "y", T=T, d_in=32, d_out=8, fmt=3, variant="quads") for T in (1, 5)),
         ops.rope("x", "cos", "sin", "y", T=5, heads=2, H=8),
         *attention(),
-        *attention(variant="quads"),
+        *(each for name in ("quads", "tile", "tile_f16") for each in attention(variant=name)),
         *attention(T=1),
         *attention(T=1, variant="once"),
         *probs(),
