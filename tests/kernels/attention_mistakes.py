@@ -84,7 +84,7 @@ TILE = {
     "maximum of one part only": (
         "max(max(tops[block], tops[16 + block]), max(tops[32 + block], tops[48 + block]))",
         "tops[block]",
-        tile(magnitude=9.0),
+        tile(magnitude=300.0),
     ),
     "a part's sum forgotten": ("+ tops[32 + block] + tops[48 + block];", "+ tops[32 + block];", tile()),
     "sum not rescaled": ("y0 = by_row(y0, keep);", "", tile(magnitude=9.0)),
