@@ -8,8 +8,8 @@
 // A masked key weighs exactly 0; a row that sees nothing gets o = 0 and lse = -1e30.
 //
 // Only what is stored is f16: q, products, scores (so none is ever too large), sums and o are f32. k and v are rounded to 11
-// bits, beyond +-65,504 they are clamped to that. Hence, for inputs of size one, errors of about 5e-4 in o and lse: a pattern
-// rebuilt from f32 keys and this lse does not sum to one, and a trial leaves this variant out. See attention_tile.wgsl for the
+// bits, beyond +-65,504 they are clamped to that. Hence o and lse may be off by about 5e-4 for inputs of size one: a pattern
+// rebuilt from f32 keys and this lse need not sum to one, and a trial leaves this variant out. See attention_tile.wgsl for the
 // steps. What differs: weights carry a factor 2^14, because f16 flushes to zero below 6e-5; the sum carries it too, and it
 // cancels.
 

@@ -32,7 +32,7 @@ UP_TO_128 = tuple(range(4, 129, 4))
 
 VARIANTS: dict[str, tuple[Variant, ...]] = {
     # many queries, causal, grouped; quads share each load of a key or value among four invocations; a tile of keys in
-    # workgroup memory is for GPUs; keys rounded to f16 put patterns off by more than Verify allows: only if named
+    # workgroup memory is for GPUs; keys rounded to f16 may put patterns off by more than Verify allows: by name only
     "attention": (
         Variant("fa2"),
         Variant("quads", ("subgroups",), {"H": UP_TO_128}),
