@@ -127,9 +127,10 @@ class Forward(Builder):
     """One forward of T tokens at `offset`, with caches of `capacity` rows."""
 
     def __init__(
-        self, config: Config, placed: Mapping[str, Placed], T: int, offset: int, capacity: int, keep, choice=None
-    ) -> None:
-        super().__init__(config, placed, None if T == 1 else SUBMIT_FLOPS, choice)
+        self, config: Config, placed: Mapping[str, Placed], T: int, offset: int, capacity: int, keep, choice=None,
+        submit_flops: int | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(config, placed, None if T == 1 else submit_flops or SUBMIT_FLOPS, choice)
         self.T, self.offset, self.capacity, self.keep = T, offset, capacity, keep
 
     def rows(self, name: str, layer: int, width: int) -> str:
@@ -216,10 +217,13 @@ class Forward(Builder):
 
 def forward(
     config: Config, placed: Mapping[str, Placed], *, T: int, offset: int, capacity: int, keep, logits: bool = False,
-    choice: Mapping[str, str] | None = None,
+    choice: Mapping[str, str] | None = None, submit_flops: int | None = None,
 ) -> Forward:  # fmt: skip
-    """Plan T tokens at positions offset .. offset+T-1. logits: also those of the last token, in `logits` [1,V]."""
-    plan = Forward(config, placed, T, offset, capacity, keep, choice)
+    """Plan T tokens at positions offset .. offset+T-1. logits: also those of the last token, in `logits` [1,V].
+
+    submit_flops: work of one submit, SUBMIT_FLOPS if None; a single token is one submit whatever it takes.
+    """
+    plan = Forward(config, placed, T, offset, capacity, keep, choice, submit_flops)
     plan.embed()
     for layer in range(config.L):
         plan.layer(layer)
@@ -236,13 +240,13 @@ def forward(
 
 def prefill(
     config: Config, placed: Mapping[str, Placed], *, T: int, capacity: int, keep, logits: bool = False,
-    chunk: int = CHUNK_TOKENS, choice: Mapping[str, str] | None = None,
+    chunk: int = CHUNK_TOKENS, choice: Mapping[str, str] | None = None, submit_flops: int | None = None,
 ) -> list[Forward]:  # fmt: skip
     """Plan a whole prompt as forwards of at most `chunk` tokens; logits: of the last token."""
     return [
         forward(
             config, placed, T=min(chunk, T - offset), offset=offset, capacity=capacity, keep=keep,
-            logits=logits and offset + chunk >= T, choice=choice,
+            logits=logits and offset + chunk >= T, choice=choice, submit_flops=submit_flops,
         )
         for offset in range(0, T, chunk)
     ]  # fmt: skip

@@ -135,8 +135,9 @@ export class Kernels {
   /**
    * Encode copies and then dispatches in order, and submit; resolves once submitted, not once run.
    * @param {import("./plan.js").Copy[]} copies @param {Dispatch[]} dispatches @param {Lookup} buffers
+   * @param {import("./replay.js").Replay | null} replay keeps bind groups for the next run of nearly the same dispatches
    */
-  async run(copies, dispatches, buffers) {
+  async run(copies, dispatches, buffers, replay = null) {
     const pipelines = await orLost(this.device, Promise.all(dispatches.map((d) => this.pipeline(d.kernel, d.overrides))));
     const encoder = this.gpu.createCommandEncoder();
     for (const { source, source_start, target, target_start, bytes } of copies) {
@@ -144,18 +145,20 @@ export class Kernels {
       if (source === ZERO) encoder.clearBuffer(to, target_start, bytes);
       else encoder.copyBufferToBuffer(this.find(buffers, source), source_start, to, target_start, bytes);
     }
-    const uniforms = dispatches.length ? this.uniforms(dispatches) : null;
+    const packed = dispatches.length ? this.pack(dispatches) : null;
+    const uniforms = packed && (replay ? replay.fill(packed) : this.uniforms(packed));
     if (uniforms) {
       const pass = encoder.beginComputePass();
       dispatches.forEach((dispatch, i) => {
         pass.setPipeline(pipelines[i]);
-        pass.setBindGroup(0, this.bindGroup(dispatch, buffers, uniforms, i * UNIFORM_ALIGNMENT_BYTES));
+        const make = () => this.bindGroup(dispatch, buffers, uniforms, i * UNIFORM_ALIGNMENT_BYTES);
+        pass.setBindGroup(0, replay ? replay.group(i, dispatch, make) : make());
         pass.dispatchWorkgroups(...dispatch.grid);
       });
       pass.end();
     }
     this.gpu.queue.submit([encoder.finish()]);
-    uniforms?.destroy(); // freed once the submitted work has run
+    if (!replay) uniforms?.destroy(); // freed once the submitted work has run
   }
 
   /**
@@ -222,11 +225,9 @@ export class Kernels {
     return layout;
   }
 
-  /** @param {Dispatch[]} dispatches */
-  uniforms(dispatches) {
-    const size = dispatches.length * UNIFORM_ALIGNMENT_BYTES;
-    const uniforms = this.gpu.createBuffer({ label: "params", size, usage: 0x40, mappedAtCreation: true }); // UNIFORM
-    const view = new DataView(uniforms.getMappedRange());
+  /** Parameters of dispatches, each in a slice of its own. @param {Dispatch[]} dispatches */
+  pack(dispatches) {
+    const view = new DataView(new ArrayBuffer(dispatches.length * UNIFORM_ALIGNMENT_BYTES));
     dispatches.forEach((dispatch, i) => {
       const { params } = this.entry(dispatch.kernel);
       sameNames(dispatch.kernel, "parameters", dispatch.params, params.map(([name]) => name));
@@ -236,6 +237,13 @@ export class Kernels {
         else view.setFloat32(at, dispatch.params[name], true);
       });
     });
+    return view.buffer;
+  }
+
+  /** @param {ArrayBuffer} packed */
+  uniforms(packed) {
+    const uniforms = this.gpu.createBuffer({ label: "params", size: packed.byteLength, usage: 0x40, mappedAtCreation: true }); // UNIFORM
+    new Uint8Array(uniforms.getMappedRange()).set(new Uint8Array(packed));
     uniforms.unmap();
     return uniforms;
   }

@@ -132,10 +132,10 @@ export class Forward extends Builder {
   /**
    * @param {Config} config
    * @param {Layout} placed @param {number} T @param {number} offset @param {number} capacity
-   * @param {Set<string>} keep @param {Choice} [choice]
+   * @param {Set<string>} keep @param {Choice} [choice] @param {number} [submitFlops]
    */
-  constructor(config, placed, T, offset, capacity, keep, choice) {
-    super(config, placed, T === 1 ? Infinity : SUBMIT_FLOPS, choice);
+  constructor(config, placed, T, offset, capacity, keep, choice, submitFlops = SUBMIT_FLOPS) {
+    super(config, placed, T === 1 ? Infinity : submitFlops, choice);
     this.T = T;
     this.offset = offset;
     this.capacity = capacity;
@@ -250,10 +250,11 @@ export class Forward extends Builder {
 /**
  * Plan T tokens at positions offset .. offset+T-1. logits: also those of the last token, in `logits` [1,V].
  * @param {Config} config @param {Layout} placed
- * @param {{T: number, offset: number, capacity: number, keep: Set<string>, logits?: boolean, choice?: Choice}} options
+ * @param {{T: number, offset: number, capacity: number, keep: Set<string>, logits?: boolean, choice?: Choice,
+ *   submit_flops?: number}} options
  */
-export function forward(config, placed, { T, offset, capacity, keep, logits = false, choice }) {
-  const plan = new Forward(config, placed, T, offset, capacity, keep, choice);
+export function forward(config, placed, { T, offset, capacity, keep, logits = false, choice, submit_flops }) {
+  const plan = new Forward(config, placed, T, offset, capacity, keep, choice, submit_flops);
   plan.embed();
   for (let layer = 0; layer < config.L; layer++) plan.layer(layer);
   if (logits) {
@@ -272,14 +273,15 @@ export function forward(config, placed, { T, offset, capacity, keep, logits = fa
 /**
  * Plan a whole prompt as forwards of at most `chunk` tokens; logits: of the last token.
  * @param {Config} config @param {Layout} placed
- * @param {{T: number, capacity: number, keep: Set<string>, logits?: boolean, chunk?: number, choice?: Choice}} options
+ * @param {{T: number, capacity: number, keep: Set<string>, logits?: boolean, chunk?: number, choice?: Choice,
+ *   submit_flops?: number}} options submit_flops: work of one submit
  */
-export function prefill(config, placed, { T, capacity, keep, logits = false, chunk = CHUNK_TOKENS, choice }) {
+export function prefill(config, placed, { T, capacity, keep, logits = false, chunk = CHUNK_TOKENS, choice, submit_flops }) {
   const plans = [];
   for (let offset = 0; offset < T; offset += chunk) {
     const last = offset + chunk >= T;
     const count = Math.min(chunk, T - offset);
-    plans.push(forward(config, placed, { T: count, offset, capacity, keep, logits: logits && last, choice }));
+    plans.push(forward(config, placed, { T: count, offset, capacity, keep, logits: logits && last, choice, submit_flops }));
   }
   return plans;
 }

@@ -15,6 +15,8 @@ import { DEFAULT_LIMITS } from "./device.js";
 import { Kernels } from "./kernels.js";
 import { EMBED, HEAD, checkFinite, checkNames, checkShape, checkTwin, place, rowBytes, tensorShapes } from "./layout.js";
 import { CACHE, CHUNK_TOKENS, RECORD, TRACE, forward, mergeBuffers, prefill } from "./plan.js";
+import { Pace } from "./pace.js";
+import { Replay } from "./replay.js";
 import { tables } from "./rope.js";
 import { Trace } from "./trace.js";
 import { firstChoice } from "./variants.js";
@@ -62,6 +64,7 @@ export class Model {
     this.kernels = kernels;
     this.config = config;
     this.placed = placed;
+    this.pace = new Pace();
     /** The variants to run; the first where it says nothing. @type {import("./variants.js").Choice} */
     this.choice = firstChoice(device.features, device.software, device.words);
     const pieces = [...placed.values()].flatMap((tensor) => tensor.pieces);
@@ -154,10 +157,12 @@ export class Model {
     this.check(ids);
     const T = ids.length;
     const keep = record ? RECORD : TRACE;
-    const plans = prefill(this.config, this.placed, { T, capacity: T, keep, chunk, choice: this.choice });
+    const how = { choice: this.choice, submit_flops: this.pace.flops };
+    const plans = prefill(this.config, this.placed, { T, capacity: T, keep, chunk, ...how });
     const buffers = await this.allocate(plans, T);
     try {
-      await this.runForwards(plans, ids, buffers, T, { onProgress, signal });
+      await this.runForwards(plans, ids, buffers, T, { onProgress, signal, pace: this.pace });
+      this.pace.settle();
     } catch (error) {
       buffers.destroy();
       throw error;
@@ -182,6 +187,7 @@ export class Model {
     const fixed = { capacity, keep: CACHE, logits: true, choice: this.choice };
     const plans = prefill(this.config, this.placed, { T, ...fixed });
     const buffers = await this.allocate(plans, capacity);
+    const replay = new Replay(this.kernels);
     try {
       await this.runForwards(plans, ids, buffers, T, { signal });
       for (let position = T; position < capacity; position++) {
@@ -192,9 +198,10 @@ export class Model {
         if (stops.has(choice.id) || position + 1 === capacity) return;
         const step = forward(this.config, this.placed, { T: 1, offset: position, ...fixed });
         buffers.make(step.buffers);
-        await this.runForwards([step], [choice.id], buffers, position + 1, { signal });
+        await this.runForwards([step], [choice.id], buffers, position + 1, { signal, replay });
       }
     } finally {
+      replay.destroy();
       buffers.destroy();
     }
   }
@@ -227,20 +234,18 @@ export class Model {
     const [name, size] = [...sizes].reduce((a, b) => (b[1] > a[1] ? b : a));
     if (size > most) {
       const fits = Math.floor((T * most) / size);
-      throw new RunError(
-        "prompt-too-long",
-        `${T} tokens need a buffer of ${size} bytes (${name}) and this device binds ${most} at most: ` +
-          `shorten the prompt to ${fits} tokens.`,
-      );
+      const why = `${T} tokens need a buffer of ${size} bytes (${name}) and this device binds ${most} at most`;
+      throw new RunError("prompt-too-long", `${why}: shorten the prompt to ${fits} tokens.`);
     }
     return withinMemory(this.device, () => new Buffers(this.kernels, sizes), `${T} tokens`);
   }
 
   /**
    * Upload ids and rotation tables of each forward and run it. ids: those of all plans, in order.
-   * @param {Forward[]} plans @param {ArrayLike<number>} ids @param {Buffers} buffers @param {number} total @param {Watch} watch
+   * @param {Forward[]} plans @param {ArrayLike<number>} ids @param {Buffers} buffers @param {number} total
+   * @param {Watch & {replay?: Replay, pace?: Pace}} watch replay: for plans of one step
    */
-  async runForwards(plans, ids, buffers, total, { onProgress, signal }) {
+  async runForwards(plans, ids, buffers, total, { onProgress, signal, replay, pace }) {
     const work = plans.reduce((sum, plan) => sum + plan.steps.reduce((flops, step) => flops + step.flops, 0), 0);
     const list = Array.from(ids);
     let [done, at] = [0, 0];
@@ -250,23 +255,33 @@ export class Model {
       this.kernels.write(this.kernels.find(buffers, "cos"), cos);
       this.kernels.write(this.kernels.find(buffers, "sin"), sin);
       at += plan.T;
-      await this.runSteps(plan, buffers, signal, (flops) => onProgress?.((done += flops) / work));
+      const onDone = (/** @type {number} */ flops, /** @type {number} */ ms) => {
+        pace?.note(flops, ms);
+        onProgress?.((done += flops) / work);
+      };
+      await this.runSteps(plan, buffers, signal, onDone, replay);
     }
   }
 
   /**
-   * Submit a plan's steps, at most two ahead of the device; `onDone` gets the work of each step that has run.
+   * Submit a plan's steps, at most two ahead of the device; `onDone` gets the work and ms of each step that has run.
    * @param {import("./plan.js").Builder} plan @param {Lookup} buffers @param {AbortSignal} [signal]
-   * @param {(flops: number) => void} [onDone]
+   * @param {(flops: number, ms: number) => void} [onDone] @param {Replay} [replay]
    */
-  async runSteps(plan, buffers, signal, onDone) {
+  async runSteps(plan, buffers, signal, onDone, replay) {
     const every = { get: (/** @type {string} */ name) => buffers.get(name) ?? this.weights.get(name) };
     /** @type {Promise<void>[]} */
     const running = [];
+    let last = 0;
     for (const { copies, dispatches, flops } of plan.steps) {
       signal?.throwIfAborted();
-      await this.kernels.run(copies, dispatches, every);
-      const finished = this.kernels.fence().then(() => onDone?.(flops));
+      await this.kernels.run(copies, dispatches, every, replay);
+      const start = performance.now();
+      const finished = this.kernels.fence().then(() => {
+        const now = performance.now();
+        onDone?.(flops, now - Math.max(start, last));
+        last = now;
+      });
       finished.catch(() => {}); // awaited below, or after an earlier failure that says the same
       running.push(finished);
       if (running.length > 2) await running[running.length - 3];

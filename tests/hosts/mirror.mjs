@@ -2,8 +2,10 @@
 import { createInterface } from "node:readline";
 import { parseConfig } from "../../static/gpu/config.js";
 import { tensorShapes, checkFinite, checkNames, checkShape, checkTwin, place } from "../../static/gpu/layout.js";
+import { Pace } from "../../static/gpu/pace.js";
 import { CACHE, RECORD, TRACE, forward, prefill } from "../../static/gpu/plan.js";
 import * as queries from "../../static/gpu/queries.js";
+import { Replay } from "../../static/gpu/replay.js";
 import { tables } from "../../static/gpu/rope.js";
 import { VARIANTS, available, firstChoice, pick, toTry } from "../../static/gpu/variants.js";
 import { batches } from "../../static/gpu/lens.js";
@@ -55,6 +57,19 @@ const ANSWERS = {
   warm: ({ raw, choice, ...weights }) => {
     const config = parseConfig(raw);
     return firstPlans(config, placed(config, weights), choice).map(plain);
+  },
+  pace: ({ runs }) => {
+    const pace = new Pace();
+    return runs.map((submits) => {
+      for (const [flops, ms] of submits) pace.note(flops, ms);
+      pace.settle();
+      return pace.flops;
+    });
+  },
+  replay: ({ runs }) => {
+    const replay = new Replay(null);
+    let made = 0;
+    return runs.map((dispatches) => dispatches.map((dispatch, place) => replay.group(place, dispatch, () => made++)));
   },
   variants: () => VARIANTS,
   pick: ({ operation, variant, sizes }) => pick(operation, variant, sizes),

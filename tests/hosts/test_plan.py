@@ -68,7 +68,7 @@ def test_forward_is_planned_alike(name, keep, options, mirror):
 @pytest.mark.parametrize("name", ["llama with biases", "qwen2", "qwen3"])
 def test_prefill_in_chunks_is_planned_alike(name, dtype, most_bytes, mirror):
     parsed, weights = placed(GOOD[name], dtype, most_bytes)
-    options = {"T": 300, "capacity": 310, "chunk": 128, "logits": True}
+    options = {"T": 300, "capacity": 310, "chunk": 128, "logits": True, "submit_flops": 900_000}
     theirs = mirror.ask("prefill", raw=GOOD[name], keep="trace", options=options, dtype=dtype, most_bytes=most_bytes)
     assert [plan_json(plan) for plan in prefill(parsed, weights, keep=TRACE, **options)] == theirs
 
@@ -139,6 +139,13 @@ def test_memory_is_linear_in_tokens():
         sizes[T] = sum(merge_buffers(prefill(parsed, weights, T=T, capacity=T, keep=TRACE)).values())
     assert sizes[8192] - sizes[4096] == pytest.approx(2 * (sizes[4096] - sizes[2048]), rel=0.01)
     assert sizes[8192] < 1.6e9
+
+
+def test_submits_follow_their_budget():
+    parsed, weights = placed(GOOD["smollm2"])
+    options = {"T": 64, "capacity": 64, "offset": 0, "keep": TRACE}
+    small, usual, whole = (forward(parsed, weights, **options, submit_flops=n) for n in (50_000_000, None, 10**12))
+    assert len(small.steps) > 2 * len(usual.steps) > 2 * len(whole.steps) == 2
 
 
 def test_a_decode_step_is_one_submit():

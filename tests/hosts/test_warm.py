@@ -1,4 +1,5 @@
-"""What the page compiles while weights arrive is what a first prompt then runs: every kernel of it, and no other.
+"""What the page does ahead: compiles what a first prompt then runs, no more and no less; binds once what comes again,
+and cuts its work by what the device did before.
 
 Plan: prompts of several lengths with wall (both kinds of heatmap), prediction and lens, in each choice of variants.
 """
@@ -35,3 +36,24 @@ def test_warm_compiles_what_a_first_prompt_runs(name, choice, dtype, mirror):
         needed |= pipelines([plan_json(plan) for plan in plans])
     theirs = mirror.ask("warm", raw=GOOD[name], choice=choice, dtype=dtype, most_bytes=1 << 27)
     assert pipelines(theirs) == needed
+
+
+def test_replay_binds_anew_only_what_changed(mirror):
+    norm = {"kernel": "rmsnorm", "bindings": {"x": "a", "out": "b"}}
+    moved = {"kernel": "rmsnorm", "bindings": {"x": "a@256+256", "out": "b"}}
+    other = {"kernel": "add", "bindings": {"x": "a", "out": "b"}}
+    runs = [[norm, norm], [norm, norm], [norm, moved], [other, moved], [other, norm]]
+    assert mirror.ask("replay", runs=runs) == [[0, 1], [0, 1], [0, 2], [3, 2], [3, 4]]
+
+
+@pytest.mark.parametrize(
+    ("runs", "budgets"),
+    [
+        ([[(500e6, 200), (100e6, 900)]], [250e6]),  # the second is nearly empty
+        ([[(500e6, 125), (500e6, 100)], [(400e6, 100)]], [400e6, 400e6]),  # the slowest counts
+        ([[(500e6, 10_000)], [(125e6, 10_000)]], [125e6, 50e6]),  # a quarter at a time, and not below the least
+        ([[(500e6, 0)], [(2e9, 1)], [(8e9, 1)], []], [2e9, 8e9, 20e9, 20e9]),  # four times, and not above the most
+    ],
+)
+def test_pace_follows_the_slowest_submit(runs, budgets, mirror):
+    assert mirror.ask("pace", runs=runs) == budgets
