@@ -1,6 +1,6 @@
 /**
  * The same dispatches again and again with other numbers, as when generating: bind groups are made once, and one uniform
- * buffer is written anew. Of what a token of SmolLM2 costs before the device begins, making bind groups was the larger part.
+ * buffer is written anew. That leaves about a third of the time that a token of the tiny model takes before the device begins.
  *
  * Serves one set of buffers: whoever replaces one of them makes a new Replay. Has no counterpart in webgpu/.
  * @module
