@@ -76,6 +76,9 @@ HOST_HIDDEN_RELATIVE = 2e-5
 HOST_INTERMEDIATE_RELATIVE = 5e-5
 # The lens and a decode step add the same products in another order than the logits: logits of size 30, three roundings.
 HOST_LENS_LOGPROB = 2e-5
+# Logits nearer than this may change places in float32: 576 products of size one add up to errors of 2e-5, and among
+# 49,152 logits one target in a dozen has such a neighbour. Equal logits stay in order of their ids.
+LENS_NEAR_TIE = 5e-5
 # A prompt in chunks against the whole: a last chunk of one token takes the kernels for decoding, which add in another
 # order; the rest is the same arithmetic.
 HOST_CHUNK_RELATIVE = 5e-5

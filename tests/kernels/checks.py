@@ -12,7 +12,7 @@ import numpy as np
 
 from tests.blocks import quantise
 from tests.kernels.drivers import Job
-from tests.tolerances import KERNEL_ERROR_FACTOR, KERNEL_ERROR_FLOOR
+from tests.tolerances import KERNEL_ERROR_FACTOR, KERNEL_ERROR_FLOOR, LENS_NEAR_TIE
 from webgpu import lens_ops, ops
 
 
@@ -194,7 +194,9 @@ def check_lens(driver, rows, D, V, fmt, chunks=1, k=10, variant=None) -> None:
     for i, (name, which) in enumerate({"lse": wanted | True, "entropy": wanted | True, "target logit": wanted}.items()):
         agree(name, got["stats"][which, i], exact_stats[which, i], plain_stats[which, i])
     assert (got["stats"][~wanted, 2] == np.float32(-1e30)).all(), "a row without a target has a target logit"
-    assert np.array_equal(got["stats"][:, 3], exact_stats[:, 3]), "a target has another rank"
+    mine = z[np.arange(rows), np.minimum(targets, V - 1)][:, None]
+    near = ((z != mine) & (np.abs(z - mine) < LENS_NEAR_TIE)).sum(1)  # two logits that rounding may swap
+    assert (np.abs(got["stats"][:, 3] - exact_stats[:, 3]) <= near).all(), "a target has another rank"
 
 
 def lens_stats(z: np.ndarray, targets: np.ndarray) -> np.ndarray:
