@@ -170,12 +170,13 @@ def test_theme_is_kept(watched: Watched, small_server: Server):
 def test_first_paint_does_not_wait_for_weights(watched: Watched, small_server: Server):
     """With the weights held back, the page already has its prompt, its chips and the names of all heads."""
     held = []
-    watched.page.route("**/model.safetensors", lambda route: held.append(route))
+    watched.page.route("**/model.safetensors", held.append)
     page = watched.open(small_server.url, ready=False)
     page.wait_for_selector(".chip")
     page.wait_for_selector("#head-3-3", state="attached")
     assert page.locator("#next-bars li").count() == 0
     until(page, "document.querySelector('.progress-line:not([hidden])')")
+    page.unroute("**/model.safetensors")  # a request that is only coming goes its way
     for route in held:
         route.continue_()
     wait_picture(page)

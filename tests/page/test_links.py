@@ -77,7 +77,7 @@ def test_share_copies_the_address(watched: Watched, small_server: Server):
     page: Page = watched.open(small_server.url + "#p=ab")
     page.locator("#head-1-2").click()
     page.locator("#share").click()
-    heights = "[document.body.scrollHeight, document.querySelector('#wall').getBoundingClientRect().top]"
+    heights = "['wall', 'head', 'depth'].map((id) => document.getElementById(id).getBoundingClientRect().top)"
     page.wait_for_selector("#share:has-text('Link copied')")
     during = page.evaluate(heights)
     assert page.evaluate("navigator.clipboard.readText()") == page.url
