@@ -170,7 +170,7 @@ def test_theme_is_kept(watched: Watched, small_server: Server):
 def test_first_paint_does_not_wait_for_weights(watched: Watched, small_server: Server):
     """With the weights held back, the page already has its prompt, its chips and the names of all heads."""
     held = []
-    watched.page.route("**/model.safetensors", held.append)
+    watched.page.route("**/model.safetensors", lambda route: held.append(route))
     page = watched.open(small_server.url, ready=False)
     page.wait_for_selector(".chip")
     page.wait_for_selector("#head-3-3", state="attached")
