@@ -11,6 +11,10 @@ ASKED = [
     {"op": "heatmap", "T": 60}, {"op": "heatmap", "T": 300, "window": 200, "pixels": 70},
     {"op": "heatmap", "T": 64, "variant": "quads"}, {"op": "matmul", "T": 1, "d_in": 64, "d_out": 10},
     {"op": "matmul", "T": 5, "d_in": 64, "d_out": 9, "format": "q4_1"}, {"op": "matmul", "T": 200, "format": "bf16"},
+    {"op": "matmul", "T": 5, "d_in": 64, "d_out": 9, "format": "q4_1", "variant": "quads"},
+    {"op": "matmul", "T": 1, "d_in": 64, "d_out": 9, "format": "q8_0", "variant": "quads"},
+    {"op": "matmul", "T": 5, "d_in": 64, "d_out": 9, "format": "f16", "variant": "quads"},
+    {"op": "lens", "T": 2, "D": 64, "V": 700, "format": "q8_0", "variant": "quads"},
     {"op": "lens", "T": 2, "D": 64, "V": 700, "format": "q8_0"}, {"op": "lens", "T": 3, "D": 64, "V": 700},
 ]  # fmt: skip
 REFUSED = [
