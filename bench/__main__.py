@@ -25,6 +25,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="a minute's table of small sizes")
     parser.add_argument("--without-peers", action="store_true", help="only our own kernels")
     parser.add_argument("--install-peers", action="store_true", help="fetch the peers first (about 1 GB)")
+    parser.add_argument("--continue", action="store_true", dest="going_on", help="go on with a run that was stopped")
     parser.add_argument("--readme", action="store_true", help="write the table into README.md as well")
     args = parser.parse_args(argv)
     try:
@@ -44,7 +45,11 @@ def table(args: argparse.Namespace) -> int:
     peers = installed() and not args.without_peers
     if not peers and not args.without_peers:
         print("bench: no peers here; --install-peers fetches them, --without-peers says so.", file=sys.stderr)
-    found = collect(quick=args.quick, peers=peers, log=lambda words: print(f"-- {words}", file=sys.stderr, flush=True))
+
+    def log(words: str) -> None:
+        print(f"-- {words}", file=sys.stderr, flush=True)
+
+    found = collect(quick=args.quick, peers=peers, log=log, going_on=args.going_on)
     report = render(found)
     print(json.dumps(found, indent=1) if args.json else report)
     if args.readme:

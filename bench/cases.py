@@ -17,6 +17,8 @@ from webgpu import lens_ops, ops, variants
 FORMATS = {"f32": ops.F32, "f16": ops.F16, "bf16": ops.BF16, "q4_1": ops.Q4_1, "q8_0": ops.Q8_0}
 # Share of the largest value: what attention has to keep; sums of thousands of float32 products stay below it too.
 TOLERANCE = 1e-5
+# Keys and values rounded to f16 (half a unit in 2,048): what a variant that needs f16 is held to instead.
+F16_TOLERANCE = 2e-3
 TOP = 10
 
 
@@ -48,6 +50,12 @@ def rows_words(rows: np.ndarray, T: int) -> str:
 
 # Operation here -> operation in webgpu/variants.py; the others have one text each.
 VARIED = {"attention": "attention", "decode": "decode", "heatmap": "cells", "matmul": "matmul", "lens": "lens"}
+
+
+def tolerance(asked: Mapping[str, Any]) -> float:
+    """What the variant that runs is held to."""
+    every = variants.VARIANTS.get(VARIED[asked["op"]], ())
+    return F16_TOLERANCE if any(v.name == asked["variant"] and "f16" in v.needs for v in every) else TOLERANCE
 
 
 def used_variant(asked: Mapping[str, Any]) -> str | None:

@@ -4,18 +4,19 @@ Ours and every peer take turns operation by operation in tabs of one Chromium, s
 all of them. Of our variants each runs up to T = 512; the fastest one there is what longer texts are measured with.
 """
 
+import json
+import os
 import platform
 import time
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
 from datetime import date
 from importlib.metadata import version
 from typing import Any
 
-from bench import memory, whole
-from bench.browser import Tab, open_browser
+from bench import arguments, memory, whole
+from bench.browser import ROOT, Tab, open_browser
+from bench.cases import used_variant
 from bench.errors import BenchError
-from bench.peers.install import installed
 from bench.places import Child, Page, has_gpu, machine_words
 from webgpu.variants import VARIANTS
 
@@ -39,22 +40,32 @@ QUICK_ALONE = [{"op": "heatmap", "T": 128}, {"op": "matmul", "T": 8, "d_in": 64,
 OPERATION = {"attention": "attention", "decode": "decode", "heatmap": "cells", "matmul": "matmul", "lens": "lens"}
 LONG = 1024  # from here on only the variant that was fastest before
 
+RECORD = ROOT / "bench" / "latest.json"
+
 Log = Callable[[str], None]
 
 
 class Ours:
     """The kernels in one place, each operation with its fastest variant."""
 
-    def __init__(self, place: Any) -> None:
+    def __init__(self, place: Any, gpu: bool) -> None:
         self.place = place
+        self.tried = ("everywhere", "gpus") if gpu else ("everywhere",)
         self.fastest: dict[str, str] = {}
+
+    def learn(self, reports: list[dict[str, Any]]) -> "Ours":
+        """Remember what was fastest in an earlier sitting."""
+        for report in reports:
+            if report.get("variant"):
+                self.fastest[operation_of(report["given"])] = report["variant"]
+        return self
 
     def measure(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The report of the fastest variant; those that gave none are named in `refused`."""
-        operation = OPERATION[given["op"]]
-        if given["op"] == "matmul" and given["T"] == 1 and "matvec" in VARIANTS:
-            operation = "matvec"
-        names: list[str | None] = [each.name for each in VARIANTS.get(operation, ())] or [None]
+        operation = operation_of(given)
+        names: list[str | None] = [
+            each.name for each in VARIANTS[operation] if each.tried in self.tried and serves(given, each.name)
+        ]
         if given["T"] >= LONG and operation in self.fastest:
             names = [self.fastest[operation]]
         right, refused = [], []
@@ -71,36 +82,94 @@ class Ours:
         return {**best, "given": dict(given), "refused": refused}
 
 
-def collect(*, quick: bool, peers: bool, log: Log) -> dict[str, Any]:
-    """All figures as JSON. peers: also those of the packages beside us, which must be installed."""
-    gpu, start = has_gpu(), time.time()
-    found: dict[str, Any] = {"machine": machine_words(), "date": date.today().isoformat(), "quick": quick, "gpu": gpu}
-    found["peers_installed"] = installed()
-    with ExitStack() as stack:
-        files = {} if quick else {"smollm2": whole.folder()}
-        browser = stack.enter_context(open_browser(files, software=not gpu))
-        found["versions"] = versions(browser.version)
-        ours = Ours(Page(browser.tab()))
-        tabs = {kind: browser.tab() for kind in PEERS} if peers else {}
-        found["side_by_side"] = [side_by_side(ours, tabs, given, log) for given in (QUICK if quick else SIDE_BY_SIDE)]
-        for tab in tabs.values():
-            tab.close()
-        found["alone"] = [logged(log, "chromium", given, ours) for given in (QUICK_ALONE if quick else ALONE)]
-        found["model"] = {} if quick else kept(found, lambda: whole.models(browser, peers, log))
-    found["headless"] = headless(quick, log)
-    found["page"] = {} if quick else kept(found, lambda: whole.page(gpu, log))
-    found["memory"] = memory.table()
-    found["seconds"] = round(time.time() - start)
-    return found
+def operation_of(given: Mapping[str, Any]) -> str:
+    """The name in webgpu/variants.py of what is asked for."""
+    one_token = given["op"] == "matmul" and given["T"] == 1
+    return "matvec" if one_token and "matvec" in VARIANTS else OPERATION[given["op"]]
 
 
-def kept(found: dict[str, Any], part: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """A part's figures; a part that fails is told among `problems` and does not cost the others."""
-    try:
-        return part()
-    except Exception as error:  # a browser's failure has many classes
-        found.setdefault("problems", []).append(str(error).strip().splitlines()[0])
-        return {}
+def serves(given: Mapping[str, Any], name: str) -> bool:
+    """Whether this variant would run, not the first in its place."""
+    return used_variant(arguments.read({**given, "variant": name})) == name
+
+
+class Run:
+    """What was found so far, kept in RECORD after every step, so that a run that is stopped can go on."""
+
+    def __init__(self, log: Log, record: dict[str, Any] | None, quick: bool) -> None:
+        self.log, self.quick, self.since = log, quick, time.time()
+        started = {"machine": machine_words(), "date": date.today().isoformat(), "quick": quick, "gpu": has_gpu()}
+        fresh = {**started, "seconds": 0, "sittings": 0, "problems": [], "versions": {}}
+        fresh |= {"side_by_side": [], "alone": [], "model": {}, "headless": {}, "page": {}, "memory": memory.table()}
+        self.found = record or fresh
+        self.found["sittings"] += 1
+        self.before_s = self.found["seconds"]
+
+    def save(self) -> None:
+        """Write what there is; a quick run is nothing to keep."""
+        self.found["seconds"] = round(self.before_s + time.time() - self.since)
+        self.found["load_at_end"] = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+        if not self.quick:
+            RECORD.write_text(json.dumps(self.found, indent=1) + "\n", "utf-8")
+
+    def each(self, done: list, asked: list[dict], measure: Callable[[dict], dict]) -> None:
+        """Append what is not there yet."""
+        there = [line.get("given") for line in done]
+        for given in asked:
+            if given not in there:
+                done.append(measure(given))
+                self.save()
+
+    def part(self, name: str, measure: Callable[[], dict[str, Any]]) -> None:
+        """One whole part; a part that fails is told among `problems` and does not cost the others."""
+        if self.quick or self.found[name]:
+            return
+        try:
+            self.found[name] = measure()
+        except Exception as error:  # a browser's failure has many classes
+            self.found["problems"].append(f"{name}: {str(error).strip().splitlines()[0]}")
+        self.save()
+
+    def chromium(self, peers: bool) -> None:
+        """Ours and the peers in one browser."""
+        files = {} if self.quick else {"smollm2": whole.folder()}
+        with open_browser(files, software=not self.found["gpu"]) as browser:
+            self.found["versions"] = versions(browser.version)
+            earlier = [line["ours"] for line in self.found["side_by_side"]] + self.found["alone"]
+            ours = Ours(Page(browser.tab()), self.found["gpu"]).learn(earlier)
+            tabs = {kind: browser.tab() for kind in PEERS} if peers else {}
+            asked = QUICK if self.quick else SIDE_BY_SIDE
+            self.each(self.found["side_by_side"], asked, lambda given: side_by_side(ours, tabs, given, self.log))
+            for tab in tabs.values():
+                tab.close()
+            asked = QUICK_ALONE if self.quick else ALONE
+            self.each(self.found["alone"], asked, lambda given: logged(self.log, "chromium", given, ours))
+            self.part("model", lambda: whole.models(browser, peers, self.log))
+
+    def headless(self) -> None:
+        """Through wgpu-py: this machine's default adapter and SwiftShader, one process each."""
+        for place in ("native", "swiftshader"):
+            done = self.found["headless"].setdefault(place, [])
+            try:
+                child = Child(place)
+            except BenchError as error:
+                done.append({"error": str(error)})
+                continue
+            ours = Ours(child, place == "native" and self.found["gpu"]).learn(done)
+            asked = QUICK[:1] if self.quick else HEADLESS
+            self.each(done, asked, lambda given, ours=ours, place=place: logged(self.log, place, given, ours))
+            child.close()
+
+
+def collect(*, quick: bool, peers: bool, log: Log, going_on: bool = False) -> dict[str, Any]:
+    """All figures as JSON. peers: also those of the packages beside us; going_on: with what a stopped run has kept."""
+    record = json.loads(RECORD.read_text("utf-8")) if going_on and RECORD.is_file() else None
+    run = Run(log, record, quick)
+    run.headless()
+    run.part("page", lambda: whole.page(run.found["gpu"], log))
+    run.chromium(peers)
+    run.save()
+    return run.found
 
 
 def logged(log: Log, where: str, given: Mapping[str, Any], ours: Ours) -> dict[str, Any]:
@@ -116,23 +185,6 @@ def side_by_side(ours: Ours, tabs: Mapping[str, Tab], given: Mapping[str, Any], 
         log(f"{kind}: {given['op']} {given['T']}")
         row[kind] = tab.ask(PEER, {"kind": kind, **given})
     return row
-
-
-def headless(quick: bool, log: Log) -> dict[str, Any]:
-    """Through wgpu-py: this machine's default adapter and SwiftShader, one process each."""
-    found = {}
-    for place in ("native", "swiftshader"):
-        child = None
-        try:
-            child = Child(place)
-            ours = Ours(child)
-            found[place] = [logged(log, place, given, ours) for given in (QUICK[:1] if quick else HEADLESS)]
-        except BenchError as error:
-            found[place] = [{"error": str(error)}]
-        finally:
-            if child:
-                child.close()
-    return found
 
 
 def versions(chromium: str) -> dict[str, str]:

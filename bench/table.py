@@ -154,7 +154,7 @@ def model_lines(models: Mapping[str, Any]) -> list[str]:
         else:
             speeds = (1000 * 64 / report["prefill_ms"], 1000 / report["decode_ms"])
             rows.append([name, *(f"{speed:.3g}" for speed in speeds)])
-    return grid(("SmolLM2-135M, 64-token prompt", "prefill tokens/s", "decode tokens/s"), rows) if rows else []
+    return grid(("SmolLM2-135M, 64-token prompt", "prefill tokens/s", "decode tokens/s"), rows or [["not run", "", ""]])
 
 
 def memory_lines(rows: list[Mapping[str, int]]) -> list[str]:
@@ -174,10 +174,11 @@ def render(found: Mapping[str, Any]) -> str:
     ceilings = f"{limits.get('fma_gflops', 0):.0f} GFLOP/s of FMA, {limits.get('read_gbs', 0):.1f} GB/s read"
     unmeasured = "There is no GPU here: variants for GPUs are correct under test and unmeasured."
     head = [
-        f"Measured on {found['date']} in {found['seconds']} s: {found['machine']}; {used};",
+        f"Measured on {found['date']} in {found['seconds']} s ({found['sittings']} sitting(s)): {found['machine']}, "
+        f"{found['load_at_end']:.1f} at the end; {used or 'headless only'};",
         f"Chromium's adapter: {first.get('adapter', 'none')}, ceilings {ceilings}.",
         "Measured on a GPU." if found["gpu"] else unmeasured,
-        *(f"A part failed: {problem}" for problem in found.get("problems", [])),
+        *(f"A part failed: {problem}" for problem in found["problems"]),
     ]
     parts = [
         head, grid(HEADS, operations(found)), model_lines(found["model"]),

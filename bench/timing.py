@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from bench import arguments
-from bench.cases import CASES, TOLERANCE, Case, used_variant
+from bench.cases import CASES, Case, tolerance, used_variant
 from bench.errors import BadArguments, WrongResult
 from webgpu.kernels import Kernels
 from webgpu.ops import MAX_GROUPS, Dispatch, UnsupportedShape
@@ -110,22 +110,23 @@ def measure(kernels: Kernels, given: Mapping[str, Any]) -> dict[str, Any]:
         buffers[name] = kernels.upload(np.full(shape, first, dtype))
     try:
         kernels.run(case.dispatches, buffers)
-        judged(kernels, asked["op"], case, buffers)
+        judged(kernels, asked, case, buffers)
         found = times(lambda count: kernels.run(case.dispatches * count, buffers), kernels.fence)
-        error = judged(kernels, asked["op"], case, buffers)  # and after all runs: a race need not show on the first
+        error = judged(kernels, asked, case, buffers)  # and after all runs: a race need not show on the first
     finally:
         for buffer in buffers.values():
             buffer.destroy()
     return report(asked, case, found, error, ceilings(kernels), kernels.device.words)
 
 
-def judged(kernels: Kernels, op: str, case: Case, buffers: Mapping[str, Any]) -> float:
-    """The result's error; WrongResult beyond TOLERANCE."""
+def judged(kernels: Kernels, asked: Mapping[str, Any], case: Case, buffers: Mapping[str, Any]) -> float:
+    """The result's error; WrongResult beyond what the variant is held to."""
+    allowed = tolerance(asked)
     error = case.judge({name: kernels.read(buffers[name], *what) for name, what in case.outputs.items()})
-    if not error <= TOLERANCE:
+    if not error <= allowed:
         raise WrongResult(
-            f"{op} ({case.words}) is wrong on {kernels.device.words}: error {error:.1e}, allowed {TOLERANCE:.0e}; "
-            "a wrong kernel has no speed."
+            f"{asked['op']} ({case.words}) is wrong on {kernels.device.words}: error {error:.1e}, "
+            f"allowed {allowed:.0e}; a wrong kernel has no speed."
         )
     return error
 
@@ -136,7 +137,7 @@ def report(asked: Mapping, case: Case, found: Mapping, error: float, limits: Map
     kernels = list(dict.fromkeys(dispatch.kernel for dispatch in case.dispatches))
     return {
         "op": asked["op"], "shape": case.words, "variant": asked["variant"], "kernels": kernels, **found,
-        "gflops": gflops, "gbs": gbs, "max_error": error, "tolerance": TOLERANCE, "checked": case.checked,
+        "gflops": gflops, "gbs": gbs, "max_error": error, "tolerance": tolerance(asked), "checked": case.checked,
         "ceilings": dict(limits), "of_fma": gflops / limits["fma_gflops"], "of_read": gbs / limits["read_gbs"],
         "adapter": words,
     }  # fmt: skip

@@ -32,7 +32,9 @@ export function judgeTokens(generated, logprobs, logits, V) {
 
 /**
  * Generate (this also compiles), then time prefill and decoding; a token's time is from one token to the next.
- * @param {{run(ids: number[]): Promise<any>, generate: (ids: number[], options: any) => AsyncIterable<{id: number, logprob: number}>}} model @param {number[]} ids @param {number} tokens
+ * @param {{run(ids: number[]): Promise<any>,
+ *   generate: (ids: number[], options: any) => AsyncIterable<{id: number, logprob: number}>}} model
+ * @param {number[]} ids @param {number} tokens
  * @returns {Promise<{prefill_ms: number, prefill_tokens_s: number, decode_ms: number, decode_tokens_s: number,
  *   generated: number[], logprobs: number[], logits: Float32Array}>}
  */

@@ -6,7 +6,7 @@
 import { UnsupportedShape } from "../gpu/ops.js";
 import { UnknownVariant } from "../gpu/variants.js";
 import { read } from "./arguments.js";
-import { CASES, TOLERANCE, usedVariant } from "./cases.js";
+import { CASES, tolerance, usedVariant } from "./cases.js";
 import { BenchError } from "./errors.js";
 
 /** @typedef {import("../gpu/kernels.js").Kernels} Kernels */
@@ -109,9 +109,9 @@ export async function measure(kernels, given) {
       await kernels.fence();
     };
     await run(1);
-    await judged(kernels, asked.op, found, buffers);
+    await judged(kernels, asked, found, buffers);
     const took = await times(run);
-    const error = await judged(kernels, asked.op, found, buffers); // again: a race need not show on the first run
+    const error = await judged(kernels, asked, found, buffers); // again: a race need not show on the first run
     return report(asked, found, took, error, await ceilings(kernels), kernels.device.words);
   } finally {
     for (const buffer of buffers.values()) buffer.destroy();
@@ -124,8 +124,8 @@ function prepared(asked) {
     asked.variant = usedVariant(asked);
     return CASES[asked.op](asked);
   } catch (error) {
-    if (error instanceof UnsupportedShape || error instanceof UnknownVariant) throw new BenchError("bad-arguments", error.message);
-    throw error;
+    if (!(error instanceof UnsupportedShape || error instanceof UnknownVariant)) throw error;
+    throw new BenchError("bad-arguments", error.message);
   }
 }
 
@@ -145,18 +145,20 @@ function upload(kernels, { inputs, outputs, scratch, zeroed }) {
 }
 
 /**
- * The result's error; throws beyond TOLERANCE.
- * @param {Kernels} kernels @param {string} op @param {Case} found @param {Map<string, GPUBuffer>} buffers
+ * The result's error; throws beyond what the variant is held to.
+ * @param {Kernels} kernels @param {import("./arguments.js").Asked} asked @param {Case} found
+ * @param {Map<string, GPUBuffer>} buffers
  */
-async function judged(kernels, op, { words, outputs, judge }, buffers) {
+async function judged(kernels, asked, { words, outputs, judge }, buffers) {
   const names = Object.keys(outputs);
   const read = await kernels.read(names.map((name) => [kernels.find(buffers, name), 4 * outputs[name]]));
   const error = judge(Object.fromEntries(names.map((name, i) => [name, new Float32Array(read[i])])));
-  if (error <= TOLERANCE) return error;
+  const allowed = tolerance(asked);
+  if (error <= allowed) return error;
   throw new BenchError(
     "wrong-result",
-    `${op} (${words}) is wrong on ${kernels.device.words}: error ${error.toExponential(1)}, allowed ` +
-      `${TOLERANCE.toExponential(0)}; a wrong kernel has no speed.`,
+    `${asked.op} (${words}) is wrong on ${kernels.device.words}: error ${error.toExponential(1)}, allowed ` +
+      `${allowed.toExponential(0)}; a wrong kernel has no speed.`,
   );
 }
 
@@ -164,13 +166,14 @@ async function judged(kernels, op, { words, outputs, judge }, buffers) {
  * @param {import("./arguments.js").Asked} asked @param {Case} found @param {Times} took @param {number} error
  * @param {{fma_gflops: number, read_gbs: number}} limits @param {string} adapter
  */
-function report({ op, variant }, found, took, error, limits, adapter) {
+function report(asked, found, took, error, limits, adapter) {
   const read = Object.values(found.inputs).reduce((sum, array) => sum + array.byteLength, 0);
   const written = Object.values(found.outputs).reduce((sum, words) => sum + 4 * words, 0);
   const [gflops, gbs] = [found.flops / took.ms / 1e6, (read + written) / took.ms / 1e6];
+  const { op, variant } = asked;
   return {
     op, shape: found.words, variant, kernels: [...new Set(found.dispatches.map(({ kernel }) => kernel))], ...took,
-    gflops, gbs, max_error: error, tolerance: TOLERANCE, checked: found.checked, ceilings: limits,
+    gflops, gbs, max_error: error, tolerance: tolerance(asked), checked: found.checked, ceilings: limits,
     of_fma: gflops / limits.fma_gflops, of_read: gbs / limits.read_gbs, adapter,
   };
 }

@@ -33,7 +33,8 @@ def made_up() -> dict:
     peers["ort-webgpu"] = {"ms": None, "max_error": 0.45}
     lines = [("attention", 128), ("attention", 512), ("decode", 2048), ("attention", 2048)]
     return {
-        "date": "2026-01-01", "seconds": 9, "machine": "a processor", "versions": {"Chromium": "1"}, "gpu": False,
+        "date": "2026-01-01", "seconds": 9, "sittings": 1, "problems": [],
+        "load_at_end": 1.0, "machine": "a processor", "versions": {"Chromium": "1"}, "gpu": False,
         "side_by_side": [{"given": {"op": op, "T": T}, "ours": report(op, T, 10.0), **peers} for op, T in lines],
         "alone": [report("heatmap", 2048, 1.1), report("heatmap", 512, 1.0), report("heatmap", 8192, 1.2, window=512)],
         "headless": {"native": [report("attention", 2048, 10.0)], "swiftshader": [{"error": "no driver"}]},
@@ -70,6 +71,23 @@ def test_render_a_wrong_peer_has_no_speed():
     [first, *_] = tables(table.render(made_up()))
     assert first[0] == list(table.HEADS)
     assert first[2][-4:] == ["100", "wrong, error 0.5", "29", "failed"]
+
+
+def test_readme_shows_what_the_command_writes():
+    readme = (ROOT / "README.md").read_text("utf-8")
+    section = readme.partition(table.START)[2].partition(table.END)[0]
+    assert section, "README has no table between its two marks"
+    assert re.match(r"\nMeasured on \d{4}-\d\d-\d\d in \d+ s \(\d sitting\(s\)\): \S.*, \d+ cores, ", section)
+    kept = json.loads((ROOT / "bench" / "latest.json").read_text("utf-8"))
+    assert section.strip("\n") == table.render(kept), "`python -m bench --readme` writes README and bench/latest.json"
+    made, shown = tables(table.render(made_up())), tables(section)
+    assert [block[0] for block in shown] == [block[0] for block in made]
+    for block in shown:
+        assert all(len(line) == len(block[0]) for line in block)
+    wanted = [[line[0], line[1]] for line in made[2][2:]]
+    verdicts = {line[-1] for line in shown[2][2:]}
+    assert [line[1] for line in shown[2][2:]] == [words for _, words in wanted] and verdicts <= VERDICTS
+    assert shown[3] == made[3], "the memory table is computed, not measured: `python -m bench --readme` writes it anew"
 
 
 def test_into_readme_replaces_only_between_the_marks():
