@@ -3,37 +3,43 @@
 import { glyphs } from "./chips.js";
 import { h } from "./dom.js";
 
-const ROOM_PX = 13;
+/** Nearer than this two names would touch: lines of 12 px, and the slanted ones across the top, which stand 60° up. */
+const ROOM_PX = { row: 12, column: 13 };
 
 /**
- * @param {number} from
- * @param {number} size tokens on the axis
- * @param {number} length CSS pixels
- * @returns {number[]} positions that get a name
+ * Which positions get a name: the chosen one, then those to be named first, then every n-th that none of them crowds out.
+ * @param {{from: number, size: number, length: number, chosen: number | null, strong: number[]}} range
+ * @param {number} room CSS pixels between two names
+ * @returns {number[]} in the order of the axis
  */
-function named(from, size, length) {
-  const step = Math.max(1, Math.ceil((ROOM_PX * size) / length));
-  const nice = [1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000, 2000, 5000].find((n) => n >= step) ?? step;
+function named({ from, size, length, chosen, strong }, room) {
+  const least = Math.max(1, Math.ceil((room * size) / length));
+  const nice = [1, 2, 3, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000, 2000, 5000].find((n) => n >= least) ?? least;
   const first = Math.ceil(from / nice) * nice;
-  return Array.from({ length: Math.max(0, Math.ceil((from + size - first) / nice)) }, (_, i) => first + i * nice);
+  const grid = Array.from({ length: Math.max(0, Math.ceil((from + size - first) / nice)) }, (_, i) => first + i * nice);
+  /** @type {number[]} */
+  const places = [];
+  for (const place of [...(chosen === null ? [] : [chosen]), ...strong, ...grid]) {
+    const inside = place >= from && place < from + size;
+    if (inside && places.every((other) => (Math.abs(other - place) * length) / size >= room)) places.push(place);
+  }
+  return places.sort((a, b) => a - b);
 }
 
 /**
  * @param {HTMLElement} axis filled anew
  * @param {"row" | "column"} direction
  * @param {import("./state.js").Piece[]} tokens of the whole prompt
- * @param {{from: number, size: number, length: number, chosen: number | null}} range length: CSS pixels of the axis
+ * @param {{from: number, size: number, length: number, chosen: number | null, strong: number[]}} range length: CSS pixels of
+ *   the axis; strong: positions that are named before their neighbours
  * @param {(position: number) => void} choose
  */
-export function drawAxis(axis, direction, tokens, { from, size, length, chosen }, choose) {
+export function drawAxis(axis, direction, tokens, range, choose) {
+  const { from, size, length, chosen } = range;
   const step = length / size;
-  const places = named(from, size, length);
-  if (chosen !== null && chosen >= from && chosen < from + size && !places.includes(chosen)) {
-    const crowded = places.findIndex((place) => Math.abs(place - chosen) * step < ROOM_PX);
-    if (crowded >= 0) places.splice(crowded, 1, chosen);
-    else places.push(chosen);
-  }
-  const spaced = places.length > 1 && step < ROOM_PX;
+  const room = ROOM_PX[direction];
+  const places = named(range, room);
+  const spaced = places.length > 1 && step < room;
   axis.replaceChildren(
     ...places.map((place) => {
       const glyph = tokens[place]?.glyph ?? "";

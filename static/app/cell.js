@@ -6,7 +6,7 @@ import { depthName, depthWords } from "./lens_cells.js";
 import { rankPlot, rankStory } from "./rank_plot.js";
 import { barList, fillBars } from "./row_bars.js";
 import { sentence } from "./session.js";
-import { chosenDepth, followed, glyphOf, position, store, waiting } from "./state.js";
+import { WAITING_FOR, chosenDepth, followed, glyphOf, position, store, waiting } from "./state.js";
 import { wallFilled } from "./thumbnails.js";
 
 /** Fills the panel beside the lens. */
@@ -21,7 +21,7 @@ export function mountCell() {
   for (const part of [list, ranks]) part.classList.add("picture");
   store.on(["stale"], ({ stale }) => [list, ranks].forEach((part) => part.classList.toggle("stale", stale)));
 
-  store.on(["trace", "token", "depth", "layer", "lensGrown", "lens", "target", "shown", "next"], (state) => {
+  store.on([...WAITING_FOR, "token", "depth", "layer", "lensGrown", "lens", "target", "shown", "next"], (state) => {
     const [depth, place] = [chosenDepth(state), position(state)];
     const cell = state.trace && state.lens?.get(depth, place);
     where.replaceChildren(state.trace ? depthWords(depth).replace(/^./, (c) => c.toUpperCase()) : "One layer's guess");

@@ -3,12 +3,23 @@ import { IdTokens } from "../lib/id_tokens.js";
 import { h, toggle } from "./dom.js";
 import { examplesOf } from "./openings.js";
 import { setPrompt } from "./session.js";
-import { store } from "./state.js";
+import { chosenHead, store } from "./state.js";
 
 /** Shows an example: its prompt, its head, its query row. @param {import("./openings.js").Example} example */
 function openExample({ prompt, layer, head, token, key }) {
   store.set({ layer, head, token, key, depth: null, target: null, zoom: null });
   setPrompt(prompt, { now: true });
+}
+
+/**
+ * Whether the head and the row of an example are the ones that are looked at; one without a claim is about no head.
+ * @param {import("./state.js").State} state
+ * @param {import("./openings.js").Example} example
+ */
+function looksAt(state, { layer, head, token, says }) {
+  const [open, meant] = [chosenHead(state), chosenHead({ ...state, layer, head })];
+  const row = (/** @type {number | null} */ at) => Math.min(at ?? Infinity, state.typed.length - 1);
+  return says === null || (open.layer === meant.layer && open.head === meant.head && row(state.token) === row(token));
 }
 
 /**
@@ -43,10 +54,12 @@ export function examples() {
       }),
     );
   });
-  store.on(["entry", "tokens", "prompt"], ({ entry, tokens, prompt }) => {
+  store.on(["entry", "tokens", "prompt", "typed", "layer", "head", "token"], (state) => {
+    const { entry, tokens, prompt } = state;
     const known = examplesOf(entry);
     const chosen = known.findIndex((example) => example.prompt === prompt);
-    Array.from(list.children).forEach((button, i) => button.setAttribute("aria-pressed", String(i === chosen)));
+    const lit = chosen >= 0 && looksAt(state, known[chosen]) ? chosen : -1;
+    Array.from(list.children).forEach((button, i) => button.setAttribute("aria-pressed", String(i === lit)));
     says.textContent = known[chosen]?.says ?? OWN;
     says.classList.toggle("dim", !known[chosen]?.says);
     says.hidden = tokens instanceof IdTokens || !entry || known[0].says === null;

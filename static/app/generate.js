@@ -31,6 +31,18 @@ function samplingFields() {
   return { element, fields };
 }
 
+/**
+ * Why nothing can be written on: the text in the box must be the one whose picture is shown, or two prompts would mix.
+ * @returns {string | null} null when it can
+ */
+function hindrance() {
+  const { engine, shown, stale, promptError, prompt } = store.state;
+  if (promptError) return "Nothing to write on from: the prompt in the box cannot be computed; see there.";
+  if (prompt === "") return "Type a prompt to write on from.";
+  if (!engine) return "The model is not loaded yet.";
+  return stale || shown.length === 0 ? "The prompt in the box is not computed yet." : null;
+}
+
 /** @param {HTMLElement} panel */
 export function mountGenerate(panel) {
   const { element: settings, fields } = samplingFields();
@@ -39,11 +51,13 @@ export function mountGenerate(panel) {
   const take = h("button", { type: "button", id: "take", text: "Put into the prompt", hidden: true });
   const output = h("p", { class: "generated", id: "generated", hidden: true, tabindex: -1 });
   const note = h("p", { class: "small dim", role: "status", id: "generate-note" });
+  const refused = h("p", { class: "small dim", id: "generate-refused" });
   panel.append(
     h(
       "div",
       { class: "generate" },
       h("div", { class: "row" }, go, stop, take),
+      refused,
       note,
       h("details", {}, h("summary", { class: "small", text: "Sampling" }), settings),
       output,
@@ -68,7 +82,7 @@ export function mountGenerate(panel) {
   };
   const run = async () => {
     const { engine, tokens, shown, entry, prompt } = store.state;
-    if (!engine || !tokens || shown.length === 0) return;
+    if (!engine || !tokens || hindrance() !== null) return;
     const bad = fields.find(wrong);
     for (const field of fields) field.setAttribute("aria-invalid", String(field === bad));
     if (bad) return say(`${bad.labels?.[0].textContent} must be between ${bad.min} and ${bad.max}.`, true);
@@ -120,11 +134,17 @@ export function mountGenerate(panel) {
   stop.addEventListener("click", () => running?.abort());
   take.addEventListener("click", () => writePrompt(from + text, { now: true }));
   store.on(["engine"], () => running?.abort());
-  store.on(["shown"], ({ shown }) => {
-    if (base === "" || shown.map((piece) => piece.id).join() === base) return;
+  // What was written on belongs to one prompt, as text and as tokens: with another in the box or in the picture it goes.
+  store.on(["shown", "prompt"], ({ shown, prompt }) => {
+    if (base === "" || (prompt === from && shown.map((piece) => piece.id).join() === base)) return;
     running?.abort();
     forget();
   });
-  const allow = () => (go.disabled = !store.state.engine || store.state.shown.length === 0 || running !== null);
-  store.on(["engine", "shown"], allow);
+  const allow = () => {
+    const why = hindrance();
+    go.disabled = why !== null || running !== null;
+    go.title = why ?? "";
+    refused.textContent = store.state.promptError ? why : "";
+  };
+  store.on(["engine", "shown", "stale", "promptError", "prompt"], allow);
 }

@@ -9,9 +9,12 @@ import { HeadTable } from "./head_table.js";
 import { Heatmap } from "./heatmap.js";
 import { Overview } from "./overview.js";
 import { RowBars } from "./row_bars.js";
-import { chosenHead, position, select, store } from "./state.js";
+import { WAITING_FOR, chosenHead, position, select, store, waiting } from "./state.js";
 
 /** @typedef {import("./heatmap.js").Cell} Cell */
+
+/** Keys with at least this weight in the selected row are named on the axis before their neighbours, at most so many. */
+const [STRONG, MOST_STRONG] = [0.05, 4];
 
 export class HeadPanel {
   constructor() {
@@ -28,7 +31,7 @@ export class HeadPanel {
     this.bars = new RowBars(this.tools.lock, (key) => this.choose({ row: position(store.state), col: key }));
     this.overview = new Overview((region) => this.zoomTo(fitRegion(region, this.T)));
     this.readout = h("p", { id: "cell-readout", class: "readout" });
-    this.empty = h("p", { class: "empty dim", text: "No tokens, no attention: the heads wait for a prompt." });
+    this.empty = h("p", { class: "empty dim" });
     this.body = h(
       "div",
       { class: "head-body picture" },
@@ -108,9 +111,9 @@ export class HeadPanel {
     const shape = trace?.shape ?? store.state.entry?.shape;
     byId("head-title").textContent = `L${layer} H${head}`;
     byId("head-about").textContent = shape ? `K/V group ${Math.floor(head / (shape.N / shape.K))}` : "";
-    this.empty.hidden = store.state.typed.length > 0 || !store.state.tokens || trace !== null;
     this.body.hidden = !trace;
     this.data = trace && engine ? headData(trace, engine.visible(layer), layer, head) : null;
+    this.tools.allow(this.data !== null);
     if (this.data) await Promise.all([this.drawPicture(), this.drawRow()]);
   }
 
@@ -150,6 +153,7 @@ export class HeadPanel {
     const weights = await data.row(row, noFirst);
     if (this.data !== data || mine !== this.turn) return; // a newer row is on its way, and is what gets said
     this.bars.show(weights, shown, row, key);
+    this.heatmap.name(strongest(weights));
     if (this.heatmap.pointed) return;
     const best = key ?? bestKey(weights);
     this.readout.textContent =
@@ -169,6 +173,10 @@ export class HeadPanel {
       quietly(this.drawRow());
       if (store.state.view !== "heatmap") quietly(this.drawPicture());
     });
+    store.on([...WAITING_FOR], ({ trace }) => {
+      this.empty.hidden = trace !== null;
+      this.empty.textContent = waiting("No tokens, no attention: the heads wait for a prompt.");
+    });
     store.on(["stale"], ({ stale }) => this.body.classList.toggle("stale", stale));
     let width = 0;
     new ResizeObserver(() => {
@@ -176,6 +184,12 @@ export class HeadPanel {
       width = this.panel.clientWidth;
     }).observe(this.panel);
   }
+}
+
+/** Keys that a row's labels must name. @param {Float32Array} weights NaN is masked */
+function strongest(weights) {
+  const order = Array.from(weights.keys()).filter((key) => weights[key] >= STRONG);
+  return order.sort((a, b) => weights[b] - weights[a]).slice(0, MOST_STRONG);
 }
 
 /** @param {Float32Array} weights NaN is masked */

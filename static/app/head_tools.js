@@ -25,9 +25,9 @@ export function headTools({ zoom, whole, data }) {
   });
   for (const [value, { name }] of Object.entries(SCALES)) scale.append(h("option", { value, text: name }));
   const first = toggle("Without first token", false, (noFirst) => store.set({ noFirst }), { id: "no-first" });
-  const lock = toggle("Lock row", true, (locked) => store.set({ lock: locked }), {
+  const lock = toggle("Follow pointer", false, (follow) => store.set({ lock: !follow }), {
     id: "lock-row",
-    title: "Bars stay with the selected row; off: they follow the pointer",
+    title: "Bars show the row under the pointer; off: they stay with the selected row",
   });
   const zoomGroup = h(
     "div",
@@ -65,7 +65,7 @@ export function headTools({ zoom, whole, data }) {
       ? `${SCALES[state.scale].legend}; first token left out, rows renormalised`
       : `${SCALES[state.scale].legend}; grey: masked`;
   });
-  store.on(["lock"], (state) => lock.setAttribute("aria-pressed", String(state.lock)));
+  store.on(["lock"], (state) => lock.setAttribute("aria-pressed", String(!state.lock)));
   /** @param {boolean} possible */
   const allowFirst = (possible) => {
     first.disabled = !possible;
@@ -73,7 +73,12 @@ export function headTools({ zoom, whole, data }) {
       ? "Leaves key 0 out and lets each row sum to 1 again"
       : "Zoom in until every cell is shown (about 1,000 tokens) to renormalise rows";
   };
-  return { bar: h("div", { class: "head-tools" }, views, scale, first), zoom: zoomGroup, save, lock, legend, allowFirst };
+  /** Nothing to zoom or to save without a picture. @param {boolean} shown */
+  const allow = (shown) => {
+    for (const button of [zoomGroup, save].flatMap((group) => Array.from(group.children)))
+      /** @type {HTMLButtonElement} */ (button).disabled = !shown;
+  };
+  return { bar: h("div", { class: "head-tools" }, views, scale, first), zoom: zoomGroup, save, lock, legend, allow, allowFirst };
 }
 
 /** @param {HTMLElement} note */

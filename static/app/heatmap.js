@@ -58,6 +58,8 @@ export class Heatmap {
     this.chosen = null;
     /** @type {Cell | null} */
     this.pointed = null;
+    /** @type {number[]} keys that the selected row reads most, largest first */
+    this.strong = [];
     this.scale = /** @type {"unit" | "row" | "sqrt"} */ ("unit");
     this.width = 300;
     this.#listen();
@@ -104,6 +106,13 @@ export class Heatmap {
     this.#drawOver();
   }
 
+  /** @param {number[]} strong keys to be named on the axis before their neighbours */
+  name(strong) {
+    if (String(strong) === String(this.strong)) return;
+    this.strong = strong;
+    this.#drawOver();
+  }
+
   /** Axes and crosshair: what changes while the pointer moves. */
   #drawOver() {
     if (!this.picture || !this.cell) return;
@@ -119,8 +128,8 @@ export class Heatmap {
     this.rows.style.height = `${height}px`;
     this.cols.style.width = `${width}px`;
     const at = this.pointed ?? this.chosen;
-    const rowRange = { from: region.row0, size: region.rows, length: height, chosen: at?.row ?? null };
-    const colRange = { from: region.col0, size: region.cols, length: width, chosen: at?.col ?? null };
+    const rowRange = { from: region.row0, size: region.rows, length: height, chosen: at?.row ?? null, strong: [] };
+    const colRange = { from: region.col0, size: region.cols, length: width, chosen: at?.col ?? null, strong: this.strong };
     drawAxis(this.rows, "row", this.tokens, rowRange, (row) => this.reports.choose({ row, col: this.chosen?.col ?? 0 }));
     drawAxis(this.cols, "column", this.tokens, colRange, (col) => this.reports.choose({ row: this.chosen?.row ?? 0, col }));
   }

@@ -1,9 +1,10 @@
 // The logit lens: what each layer would say next. Layers up the side in the order the data flows, positions across, the
 // likeliest token in each cell, colour its probability. Only the columns in view exist as elements.
+import { count } from "../lib/numbers.js";
 import { announce, byId, h, panelTop } from "./dom.js";
 import { lensCell, lensRow, nameCell, paintCell } from "./lens_cells.js";
 import { LensData } from "./lens_data.js";
-import { chosenDepth, position, select, store, waiting } from "./state.js";
+import { WAITING_FOR, chosenDepth, position, select, store, waiting } from "./state.js";
 
 const LABEL_PX = 32;
 /** Eight letters fit the narrowest column. */
@@ -64,7 +65,6 @@ export class LensPanel {
       : null;
     store.set({ lens: this.data });
     this.grid.hidden = this.legend.hidden = !trace;
-    this.about.textContent = trace ? "what each layer would say next" : waiting("The lens waits for a prompt.");
     this.status.textContent = "";
     if (!trace) return;
     this.grid.setAttribute("aria-rowcount", String(trace.shape.L + 2));
@@ -138,9 +138,8 @@ export class LensPanel {
   }
 
   #progress() {
-    const total = (store.state.trace?.shape.L ?? 0) + 1;
-    const done = this.data?.done ?? 0;
-    this.status.textContent = done < total ? `${done} of ${total} rows` : "";
+    const { done, total } = this.data?.progress ?? { done: 0, total: 1 };
+    this.status.textContent = done < total ? `${count(done)} of ${count(total)} cells in view` : "";
     this.panel.dataset.done = String(done === total);
   }
 
@@ -187,6 +186,9 @@ export class LensPanel {
       this.#reveal();
       this.fill();
       this.mark();
+    });
+    store.on([...WAITING_FOR], ({ trace }) => {
+      this.about.textContent = trace ? "what each layer would say next" : waiting("The lens waits for a prompt.");
     });
     store.on(["stale"], ({ stale }) => this.grid.classList.toggle("stale", stale));
   }

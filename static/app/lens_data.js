@@ -43,12 +43,13 @@ export class LensData {
     this.closed = true;
   }
 
-  /** Layers of the visible part that are there, for a progress line. */
-  get done() {
+  /** Cells of the visible part, and how many are there: rows may fill all at once, so counting full ones would say none. */
+  get progress() {
     const { from, to } = this.wish ?? { from: 0, to: 0 };
-    let rows = 0;
-    for (let layer = 0; layer <= this.trace.shape.L; layer += 1) rows += this.#missing(layer, from, to) ? 0 : 1;
-    return rows;
+    let done = 0;
+    for (let layer = 0; layer <= this.trace.shape.L; layer += 1)
+      for (let place = from; place < to; place += 1) done += this.get(layer, place) ? 1 : 0;
+    return { done, total: (this.trace.shape.L + 1) * (to - from) };
   }
 
   /** @param {number} layer @param {number} from @param {number} to @returns {[number, number] | null} first missing, count */

@@ -138,7 +138,11 @@ const command = (id) => h("code", { text: `playground pull ${id}` });
 function reportLines(model, close) {
   const { heads, depth, problems } = model.report;
   const measured = heads.length > 0 || Object.keys(depth).length > 0;
-  const show = () => (close(), openReport(model));
+  const show = () => {
+    close();
+    byId("model-button").focus(); // this button is hidden by then: the dialog gives the focus back to the one that opens the menu
+    openReport(model);
+  };
   const none = h("p", { class: "small dim", text: "Its heads were not measured; the wall scores them on your prompt." });
   const button = h("button", { type: "button", class: "report-button", text: "What its heads do", "aria-label": `What its heads do: ${model.name}`, onclick: show });
   return [measured ? button : problems.length ? null : none, ...problems.map((text) => h("p", { class: "small problem", text }))];

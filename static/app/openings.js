@@ -17,13 +17,38 @@ const GENERIC = [
   ["Scripts", "Tokyo is 東京, Moscow is Москва 👍🏽"],
 ].map(([title, prompt]) => ({ ...OPENING, title, prompt, says: null }));
 
+/** What heads of SmolLM2-135M do, each claim held by tests/page/test_smollm2.py. @type {Example[]} */
+const SMOLLM2 = [
+  {
+    ...OPENING, // its head is the page's own choice for this model
+    title: "Who gets the drink",
+    says: "Layer 24, head 4: from the last “to” this head reads “Mary”, the one who has given nothing, and “Mary” comes next.",
+  },
+  {
+    ...{ title: "Capital", prompt: "The capital of France is", layer: 23, head: 4, token: 4, key: 3 },
+    says: "Layer 23, head 4: from “is” this head reads “France”, and “Paris” comes next.",
+  },
+  {
+    ...{ title: "Repetition", prompt: `${"jump red seven lamp green ".repeat(3)}jump red seven`, layer: 24, head: 4, token: 17, key: 3 },
+    says: "Layer 24, head 4: from the last “seven” this head reads what followed the first one, “lamp”, and that comes next.",
+  },
+  {
+    ...{ title: "Code", prompt: "def area(width, height):\n    return width *", layer: 23, head: 7, token: 10, key: 5 },
+    says: "Layer 23, head 7: from “*” this head reads “height”, the argument that is not used yet, and that comes next.",
+  },
+  {
+    ...{ title: "Scripts", prompt: "Tokyo is 東京, Moscow is Москва 👍🏽", layer: 4, head: 3, token: 22, key: 21 },
+    says: "Layer 4, head 3: one character may be several tokens; from the last piece of “👍🏽” this head reads the piece before it.",
+  },
+];
+
 /**
  * @param {ModelEntry | null | undefined} entry
  * @returns {Example[]} at least one; the first is what the model opens on
  */
 export function examplesOf(entry) {
   const prompts = entry?.report?.prompts ?? [];
-  if (prompts.length === 0) return GENERIC;
+  if (prompts.length === 0) return entry?.id === "smollm2-135m" ? SMOLLM2 : GENERIC;
   return prompts.map(({ title, text, layer, head, query, keys, says }) => {
     const key = keys.length === 1 ? keys[0] : null; // a claim about several keys is about none of them alone
     return { title, prompt: text, layer, head, token: query, key, says };

@@ -4,7 +4,7 @@ import { glyphs } from "./chips.js";
 import { byId, h } from "./dom.js";
 import { mountGenerate } from "./generate.js";
 import { barList, fillBars } from "./row_bars.js";
-import { glyphOf, position, store, waiting } from "./state.js";
+import { WAITING_FOR, glyphOf, position, store, waiting } from "./state.js";
 
 /** Fills the prediction panel. */
 export function mountPrediction() {
@@ -19,7 +19,6 @@ export function mountPrediction() {
     const place = position(state);
     if (!trace) {
       store.set({ next: null });
-      note.textContent = waiting("Type a prompt to see what comes next.");
       return list.replaceChildren();
     }
     try {
@@ -28,6 +27,9 @@ export function mountPrediction() {
     } catch (error) {
       if (store.state.trace === trace) note.textContent = /** @type {Error} */ (error).message;
     }
+  });
+  store.on([...WAITING_FOR], ({ trace }) => {
+    if (!trace) note.textContent = waiting("Type a prompt to see what comes next.");
   });
   store.on(["next", "target"], ({ next, shown, target }) => {
     byId("next-title").replaceChildren("Next token");

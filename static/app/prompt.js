@@ -36,8 +36,9 @@ export function mountPrompt() {
     note.textContent = promptNote ?? "";
     note.hidden = !promptNote;
   });
-  store.on(["promptError"], ({ promptError }) => {
-    error.textContent = promptError ?? "";
+  store.on(["promptError", "trace"], ({ promptError, trace }) => {
+    const below = trace ? "The picture below is still that of the last prompt that could be computed." : "There is no picture yet.";
+    error.textContent = promptError ? `${promptError} ${below}` : "";
     error.hidden = !promptError;
     box.setAttribute("aria-invalid", String(promptError !== null));
   });

@@ -9,7 +9,21 @@ import { store } from "./state.js";
 /** @typedef {import("./state.js").ModelEntry} ModelEntry */
 /** @typedef {import("./state.js").HeadScores} HeadScores */
 
-const TEXTS = /** @type {Record<string, string>} */ ({ agreement: "lens agrees with the answer", cross_entropy: "nats per token" });
+const TEXTS = /** @type {Record<string, string>} */ ({ agreement: "agrees with the model’s final answer", cross_entropy: "nats per token" });
+
+/** Plain names of the held-out texts of the embedded model. */
+const TITLES = /** @type {Record<string, string>} */ ({
+  "tinystories_sample.txt": "TinyStories",
+  "public_domain_children.txt": "old children’s books",
+});
+
+/** @param {string} text a held-out text's name in the report, often a file's */
+const titleOf = (text) => TITLES[text] ?? text.replace(/\.txt$/, "").replaceAll("_", " ");
+
+/** See weights/training/measures.py. */
+const OVER =
+  "Previous-token, induction, duplicate-token and first-token are means over 16 rows of 48 random tokens said twice; the others are of held-out texts. " +
+  "The weight on token 0 falls with the distance from it, so a short prompt shows more of it than these rows of 96 tokens do.";
 
 /**
  * Shows the report of a model; choosing a head in it loads the model where another is in use, and opens the head.
@@ -34,14 +48,21 @@ export function openReport(entry) {
         h("h2", { id: "report-title", text: `What the heads of ${entry.name} do` }),
         h("button", { type: "button", text: "Close", onclick: () => dialog.close() }),
       ),
-      h("p", { class: "small dim", text: `${entry.about} Scores from −1 to 1 on held-out text, as python_ref/heads.py defines them.` }),
-      heads.length > 0 ? headTable(entry, open) : null,
+      h("p", { class: "small dim", text: entry.about }),
+      ...(heads.length > 0 ? [headTable(entry, open), ...scoreNotes(entry)] : []),
       Object.keys(depth).length > 0 ? h("h3", { text: "Through depth: what each layer would say, on held-out text" }) : null,
       Object.keys(depth).length > 0 ? depthTable(entry) : null,
       h("p", { class: "small dim", text: sourceWords(entry) }),
     ),
   );
   dialog.showModal();
+}
+
+/** What the columns of the head table are, and what they average over. @param {ModelEntry} entry @returns {HTMLElement[]} */
+function scoreNotes({ report: { scores } }) {
+  const terms = scores.flatMap((score) => [h("dt", { text: SCORES[score].name }), h("dd", { text: SCORES[score].about })]);
+  const from = `Scores run from −1 to 1. From ${NAMED} on a head is called after its score; bold is the best of a column, if it is at least that much.`;
+  return [h("p", { class: "small dim", text: `${from} ${OVER}` }), h("dl", { class: "report-terms" }, ...terms)];
 }
 
 /** Data, size, licence and commit, in short. @param {ModelEntry} entry */
@@ -92,7 +113,7 @@ function headRow(head, scores, best, open) {
   const called = head.called.length > 0 ? `, called ${head.called.join("; ")}` : "";
   const button = h("button", { type: "button", class: "quiet", text: name, "aria-label": `${name}: open this head${called}`, onclick: () => open(head) });
   const cells = scores.map((score) => {
-    const top = head[score] === best[score];
+    const top = head[score] === best[score] && best[score] >= NAMED; // the best of nothing is nothing
     const value = figure(head[score]);
     return h("td", { class: top ? "best" : head[score] >= NAMED ? "high" : null }, top ? h("strong", { text: value }) : value);
   });
@@ -107,7 +128,7 @@ function depthTable({ shape, report: { depth } }) {
       h(
         "tr",
         {},
-        h("th", { scope: "row", text: `${text}: ${TEXTS[measure] ?? measure}` }),
+        h("th", { scope: "row", text: `${titleOf(text)}: ${TEXTS[measure] ?? measure}` }),
         ...values.map((value) => h("td", { text: value.toFixed(2) })),
       ),
     ),

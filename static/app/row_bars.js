@@ -1,5 +1,5 @@
 // One query's weights over its keys, largest first: the numbers behind one row of the heatmap.
-import { share } from "../lib/numbers.js";
+import { plural, share } from "../lib/numbers.js";
 import { glyphs } from "./chips.js";
 import { h } from "./dom.js";
 
@@ -96,11 +96,12 @@ export class RowBars {
   show(weights, tokens, row, key) {
     const order = Array.from(weights.keys()).filter((i) => !Number.isNaN(weights[i]));
     order.sort((a, b) => weights[b] - weights[a] || a - b);
+    const more = order.length - MOST;
     const rest = order.slice(MOST).reduce((sum, i) => sum + weights[i], 0);
     this.title.replaceChildren(
       `Query ${row} `,
       h("span", { class: "mono ink" }, ...glyphs(tokens[row]?.glyph ?? "")),
-      order.length > MOST ? ` reads (${order.length - MOST} more keys share ${share(rest)})` : " reads",
+      more > 0 ? ` reads (${plural(more, "more key")} ${more === 1 ? "has" : "share"} ${share(rest)})` : " reads",
     );
     fillBars(
       this.list,

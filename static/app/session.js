@@ -158,7 +158,7 @@ function tokenise() {
   }
   const over = typed.length > entry.max_tokens;
   const promptError = over
-    ? `This prompt has ${plural(typed.length, "token")}; ${entry.name} takes at most ${count(entry.max_tokens)}. Shorten it; the picture below is still the last one that fitted.`
+    ? `This prompt has ${plural(typed.length, "token")}; ${entry.name} takes at most ${count(entry.max_tokens)}. Shorten it.`
     : null;
   const ids = (/** @type {import("./state.js").Piece[]} */ pieces) => pieces.map((piece) => piece.id).join();
   const stale = store.state.trace !== null && !over && (wanted === "" || ids(typed) !== ids(store.state.shown));
@@ -199,7 +199,7 @@ export async function compute() {
     wanted = "";
     store.set({ progress: null });
     const text = aborted(error)
-      ? "Computing was cancelled; the picture is the one before."
+      ? `Computing was cancelled; ${store.state.trace ? "the picture is the one before" : "there is no picture yet"}.`
       : `This prompt could not be computed: ${sentence(error)}`;
     notify({ id: "run", kind: aborted(error) ? "info" : "warning", text, action: { label: "Compute again", run: () => void compute() } });
   }

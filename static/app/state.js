@@ -184,12 +184,19 @@ export function glyphOf(id) {
   return store.state.tokens?.pieces([id])[0]?.glyph ?? String(id);
 }
 
+/** What the sentence of an empty panel depends on. */
+export const WAITING_FOR = /** @type {const} */ (["trace", "prompt", "promptError", "engine", "notices"]);
+
 /**
- * What an empty panel says: nothing while its numbers are on their way.
+ * What a panel without a picture says: what it waits for.
  * @param {string} words said when there is no prompt
  */
 export function waiting(words) {
-  return store.state.prompt === "" ? words : "";
+  const { prompt, promptError, engine, notices } = store.state;
+  if (prompt === "") return words;
+  if (promptError) return "No picture: the prompt in the box cannot be computed.";
+  if (engine) return "The prompt is being computed.";
+  return notices.some(({ id }) => id === "load" || id === "start") ? "No picture: no model is loaded." : "The model is being loaded.";
 }
 
 /**

@@ -7,6 +7,9 @@ import { store } from "./state.js";
 /** @typedef {import("./wall_layout.js").Layout} Layout */
 /** @typedef {import("./wall_layout.js").Place} Place */
 
+/** A caption stands clear of the frame around the open head: 2 px wide, 1 px off. */
+const FRAME_PX = 4;
+
 /** @param {EventTarget | null} target @returns {Place | null} of the cell that the target is or lies in */
 export function placeOf(target) {
   const cell = target instanceof Element ? target.closest("[role='gridcell']") : null;
@@ -38,7 +41,7 @@ export function wallNames({ N }, layout, caption) {
     const { layer, head } = place;
     const { x, y } = /** @type {{x: number, y: number}} */ (layout.at(layer, head));
     const name = layout.listed ? h("span", {}, `L${layer} H${head}`, h("br"), caption(place)) : h("span", { text: head === 0 ? "H0" : head });
-    Object.assign(name.style, { left: `${x}px`, width: `${layout.size}px`, top: layout.listed ? `${y + layout.size}px` : "0" });
+    Object.assign(name.style, { left: `${x}px`, width: `${layout.size}px`, top: layout.listed ? `${y + layout.size + FRAME_PX}px` : "0" });
     names.append(name);
   }
   return names;

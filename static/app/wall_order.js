@@ -98,7 +98,10 @@ export function orderTools() {
   store.on(["entry", "order", "only"], (state) => {
     const chosen = chosenOrder(state);
     const orders = ordersOf(state.entry);
-    const option = (/** @type {string} */ value) => h("option", { value, text: SCORES[partsOf(value).score].name });
+    const option = (/** @type {string} */ value) => {
+      const { from, score } = partsOf(value); // a closed menu shows the option alone, without its group
+      return h("option", { value, text: `${SCORES[score].name}, ${from === "prompt" ? "this prompt" : "measured"}` });
+    };
     const group = (/** @type {string} */ from, /** @type {string} */ label) => {
       const found = orders.filter((value) => partsOf(value).from === from);
       return found.length > 0 && h("optgroup", { label }, ...found.map(option));
@@ -110,9 +113,11 @@ export function orderTools() {
     order.value = chosen.order ?? "";
     const named = (state.entry?.report?.heads.length ?? 0) > 0 && h("option", { value: "known", text: "Known heads" });
     const least = chosen.order ? LEAST.map((value) => h("option", { value, text: `At least ${value}` })) : [];
-    only.replaceChildren(h("option", { value: "", text: "All heads" }), ...(named ? [named] : []), ...least);
+    const free = named || least.length > 0;
+    only.replaceChildren(h("option", { value: "", text: free ? "All heads" : "All (order first)" }), ...(named ? [named] : []), ...least);
     only.value = chosen.only ?? "";
-    only.disabled = !named && least.length === 0;
+    only.disabled = !free;
+    only.title = free ? "" : "To filter by a score, choose an order by that score first.";
   });
   return h("div", { class: "wall-tools" }, order, only);
 }

@@ -134,9 +134,12 @@ def test_empty_prompt_is_a_deliberate_state(page: Page):
     page.wait_for_selector("#head .empty:visible")
     assert chip_count(page) == 0
     assert page.locator("#generate").is_disabled()
+    tools = page.locator("#head .small-tools button")
+    assert tools.count() == 6 and all(button.is_disabled() for button in tools.all())
     page.get_by_role("button", name="Capital", exact=True).click()
     wait_picture(page)
     assert page.locator("#prompt-text").input_value() == "The capital of France is"
+    assert all(button.is_enabled() for button in tools.all())
 
 
 def test_too_long_prompt_is_refused_and_the_picture_stays(page: Page):

@@ -13,6 +13,7 @@ from playwright.sync_api import Page
 from tests.page.harness import Server, Watched, until, wait_picture
 from tests.page.test_tiny import GENERIC
 from weights.places import OWN_MODELS
+from weights.training.summary import NAMED
 
 pytestmark = pytest.mark.chromium
 
@@ -40,21 +41,59 @@ def test_report_shows_every_head_sorts_and_opens(watched: Watched, tiny_server: 
     open_report(page)
     assert column(page, 3) == [shown(head["induction"]) for head in HEADS]
     assert column(page, 6) == [shown(head["selectivity"]) for head in HEADS]
-    assert page.locator("#report-heads td.best").count() >= len(page.locator("#report-heads thead button").all())
+    best = {score: max(head[score] for head in HEADS) for score in HEADS[0] if score not in ("layer", "head", "called")}
+    assert min(best.values()) < NAMED  # a column whose best is nothing has nothing bold
+    named = [shown(value) for score, value in best.items() if value >= NAMED]
+    bold = page.locator("#report-heads td.best").all_text_contents()
+    assert set(bold) == set(named) and len(bold) >= len(named)
     page.get_by_role("button", name="induction", exact=True).press("Enter")
     assert page.locator("#report-heads th[aria-sort=descending]").text_content() == "induction"
     values = sorted((head["induction"] for head in HEADS), reverse=True)
     assert column(page, 3) == [shown(value) for value in values]
     assert page.locator("#report-heads tbody tr").first.locator("strong").first.text_content() == "0.96"
-    stories = (
-        page.locator("#report-depth tr", has_text="tinystories_sample.txt: nats").locator("td").all_text_contents()
-    )
+    stories = page.locator("#report-depth tr", has_text="TinyStories: nats").locator("td").all_text_contents()
     wanted = CARD["measured"]["depth"]["tinystories_sample.txt"]["cross_entropy"]
     assert stories == [f"{value:.2f}" for value in wanted]
-    assert "CDLA-Sharing-1.0" in page.locator("#report-dialog").text_content()
+    words = page.locator("#report-dialog").text_content()
+    assert "CDLA-Sharing-1.0" in words and "agrees with the model’s final answer" in words
+    assert ".txt" not in words and ".py" not in words
+    assert page.locator(".report-terms dt").count() == page.locator("#report-heads thead button").count()
     page.get_by_role("button", name="L3 H1: open this head").press("Enter")
     page.wait_for_selector("#head[data-head='L3 H1']")
     assert not page.locator("#report-dialog").is_visible()
+    watched.assert_clean(tiny_server.url)
+
+
+def test_focus_returns_from_the_report_to_the_menu(watched: Watched, tiny_server: Server):
+    page = watched.open(tiny_server.url)
+    for leave in ("Escape", "Enter"):  # Enter: on Close, the first control of the dialog
+        open_report(page)
+        page.keyboard.press(leave)
+        page.wait_for_selector("#report-dialog", state="hidden")
+        assert page.evaluate("document.activeElement.id") == "model-button", leave
+
+
+PHONE = {"width": 390, "height": 844}
+INSIDE = """(selector) => [...document.querySelectorAll(selector)].every((element) => {
+  const { left, right } = element.getBoundingClientRect();
+  return left >= 0 && right <= innerWidth;
+})"""
+
+
+def test_menu_and_report_fit_a_phone(watched: Watched, tiny_server: Server):
+    page = watched.open(tiny_server.url)
+    page.set_viewport_size(PHONE)
+    page.locator("#model-button").click()
+    page.wait_for_selector("#model-panel button:has-text('Use')")
+    assert page.evaluate(INSIDE, "#model-panel, #model-panel *")
+    assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
+    page.locator(".report-button").first.click()
+    dialog = "document.querySelector('#report-dialog')"
+    assert page.evaluate(f"{dialog}.scrollWidth <= {dialog}.clientWidth")
+    box = "document.querySelector('#report-heads').parentElement"
+    assert page.evaluate(f"{box}.scrollWidth > {box}.clientWidth")
+    assert "gradient" in page.evaluate(f"getComputedStyle({box}).backgroundImage")
+    assert page.evaluate(INSIDE, ".table-scroll")
     watched.assert_clean(tiny_server.url)
 
 

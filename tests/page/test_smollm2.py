@@ -35,9 +35,38 @@ def test_ioi_prompt_shows_270_heads_and_mary(watched: Watched, large_server: Ser
     wait_lens(page, LARGE_MS)
     assert page.locator("#lens-30-13").text_content() == "·Mary"
     assert "is first from layer 29 on" in page.locator("#rank-story").text_content()
+    check_examples(page)
     check_against_oracle(page, large_server)
     check_every_prompt(page)
     watched.assert_clean(large_server.url)
+
+
+EXAMPLES = [  # title, head, what its readout begins with, next token (None: none is claimed)
+    ("Capital", "L23 H4", "query 4 ·is, key 3 ·France: weight 0.9", "·Paris"),
+    ("Repetition", "L24 H4", "query 17 ·seven, key 3 ·lamp: weight 0.6", "·lamp"),
+    ("Code", "L23 H7", "query 10 ·*, key 5 ·height: weight 0.6", "·height"),
+    ("Scripts", "L4 H3", "query 22 ", None),
+    ("Who gets the drink", "L24 H4", "·to reads ·Mary most: 0.8", "·Mary"),
+]
+
+
+def check_examples(page) -> None:
+    """Every example says what to look at, and it is so."""
+    group = page.get_by_role("group", name="Example prompts")
+    titles = {title for title, *_ in EXAMPLES}
+    assert set(group.get_by_role("button").all_text_contents()) == titles | {"Clear"}
+    for title, head, readout, following in EXAMPLES:
+        group.get_by_role("button", name=title).click()
+        page.wait_for_selector(f"#head[data-head='{head}']", timeout=LARGE_MS)
+        until(page, f"document.querySelector('#cell-readout').textContent.startsWith('{readout}')", LARGE_MS)
+        wait_picture(page, LARGE_MS)
+        layer, number = head.removeprefix("L").split(" H")
+        assert page.locator("#example-says").text_content().startswith(f"Layer {layer}, head {number}: ")
+        assert page.locator(".example[aria-pressed=true]").text_content() == title
+        if following:
+            assert page.locator("#next-bars .bar-name").first.text_content() == following
+        elif "weight 1.00" not in (said := page.locator("#cell-readout").text_content()):
+            assert "weight 0.99" in said, said
 
 
 def check_against_oracle(page, server: Server) -> None:
