@@ -114,7 +114,7 @@ export function orderTools() {
     const named = (state.entry?.report?.heads.length ?? 0) > 0 && h("option", { value: "known", text: "Known heads" });
     const least = chosen.order ? LEAST.map((value) => h("option", { value, text: `At least ${value}` })) : [];
     const free = named || least.length > 0;
-    only.replaceChildren(h("option", { value: "", text: free ? "All heads" : "All (order first)" }), ...(named ? [named] : []), ...least);
+    only.replaceChildren(h("option", { value: "", text: "All heads" }), ...(named ? [named] : []), ...least);
     only.value = chosen.only ?? "";
     only.disabled = !free;
     only.title = free ? "" : "To filter by a score, choose an order by that score first.";

@@ -145,7 +145,10 @@ def test_no_width_scrolls_sideways(page: Page):
     for width in (320, 360, 768, 800, 1024, 1280, 1440, 1920):
         page.set_viewport_size({"width": width, "height": 800})
         if width >= 720:
-            assert page.locator("#device").bounding_box()["height"] < 20, width
+            lines = 2 if width >= 1360 else 1  # 16 px each
+            assert page.locator("#device").bounding_box()["height"] < 16 * lines + 4, width
+            device = "document.querySelector('#device')"
+            assert page.evaluate(f"{device}.scrollWidth <= {device}.clientWidth"), width
         for view in ("table", "arcs", "heatmap"):
             page.locator(f"[data-view={view}]").click()
             until(page, f"document.querySelector('[data-view={view}]').ariaPressed === 'true'")
@@ -155,6 +158,25 @@ def test_no_width_scrolls_sideways(page: Page):
         if width < 720:
             tops = page.evaluate(sections + ".map((section) => section.getBoundingClientRect().top)")
             assert tops == sorted(tops)
+
+
+def test_top_bar_of_a_long_model_name_is_not_cut(page: Page):
+    """The longest name and device that are met, on a usual desktop."""
+    page.evaluate(
+        """() => {
+          const button = document.querySelector("#model-button");
+          button.firstChild.textContent = "SmolLM2-135M-Instruct";
+          button.lastChild.textContent = " 30 layers × 9 heads (3 K/V) · 97 MB";
+        }"""
+    )
+    for width in (1280, 1366, 1440):
+        page.set_viewport_size({"width": width, "height": 800})
+        for part in ("#model-button", "#device"):
+            cut = "(({{scrollWidth, clientWidth}}) => scrollWidth > clientWidth)(document.querySelector('{}'))"
+            assert not page.evaluate(cut.format(part)), (part, width)
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+    page.reload()
+    wait_picture(page)
 
 
 def test_theme_is_kept(watched: Watched, small_server: Server):

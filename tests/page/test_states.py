@@ -80,6 +80,7 @@ def test_panels_say_that_the_model_is_loading(watched: Watched, small_server: Se
     page.wait_for_selector(".chip")
     for place in ("#head .empty", "#depth .panel-top p", "#cell p", "#next p"):
         until(page, f"document.querySelector('{place}').textContent === 'The model is being loaded.'")
+    page.unroute("**/model.safetensors")
     for route in held:
         route.continue_()
     wait_picture(page)
