@@ -42,7 +42,12 @@ def grid(heads: Any, rows: Any) -> list[str]:
     return [row(heads), "|" + "---|" * len(heads), *map(row, rows)]
 
 
-def ms_words(report: Mapping[str, Any] | None) -> str:
+def key_of(op: str) -> str:
+    """Which time an operation is judged by: a decode step is one submit and one wait, the others back to back."""
+    return "wait_ms" if op == "decode" else "ms"
+
+
+def ms_words(report: Mapping[str, Any] | None, op: str) -> str:
     """A peer's cell: its time, or why it has none."""
     if report is None:
         return "not run"
@@ -50,17 +55,18 @@ def ms_words(report: Mapping[str, Any] | None) -> str:
         return "failed"
     if report.get("ms") is None:
         return f"wrong, error {report['max_error']:.1g}"
-    return f"{report['ms']:.4g}"
+    return f"{report[key_of(op)]:.4g}"
 
 
 def ours_cells(report: Mapping[str, Any]) -> list[str]:
     """Our cells of one operation."""
     given = report["given"]
     name = " ".join([given["op"], *(f"{key} {value}" for key, value in given.items() if key != "op")])
+    key = key_of(given["op"])
     if "error" in report:
         return [name, "wrong or failed", "", "", "", "", ""]
     return [
-        name, f"{report['ms']:.4g}", report["variant"] or "", f"{report['gflops']:.1f}", f"{report['of_fma']:.0%}",
+        name, f"{report[key]:.4g}", report["variant"] or "", f"{report['gflops']:.1f}", f"{report['of_fma']:.0%}",
         f"{report['of_read']:.0%}", f"{report['max_error']:.0e}",
     ]  # fmt: skip
 
@@ -68,7 +74,7 @@ def ours_cells(report: Mapping[str, Any]) -> list[str]:
 def operations(found: Mapping[str, Any]) -> Iterator[list[str]]:
     """The lines of the first table."""
     for line in found["side_by_side"]:
-        yield [*ours_cells(line["ours"]), *(ms_words(line.get(kind)) for kind in PEERS)]
+        yield [*ours_cells(line["ours"]), *(ms_words(line.get(kind), line["given"]["op"]) for kind in PEERS)]
     for report in found["alone"]:
         yield [*ours_cells(report), *([""] * len(PEERS))]
     for place, reports in found["headless"].items():
@@ -96,8 +102,8 @@ def targets(found: Mapping[str, Any]) -> list[Target]:
     lines = {(line["given"]["op"], line["given"]["T"]): line for line in found["side_by_side"]}
     alone = {(r["given"]["op"], r["given"]["T"], r["given"].get("window")): r for r in found["alone"]}
 
-    def times_faster(op: str, T: int, kind: str, key: str = "ms") -> float | None:
-        line = lines.get((op, T), {})
+    def times_faster(op: str, T: int, kind: str) -> float | None:
+        line, key = lines.get((op, T), {}), key_of(op)
         return ratio(ms(line.get(kind), key), ms(line.get("ours"), key))
 
     rows = [
@@ -177,6 +183,7 @@ def render(found: Mapping[str, Any]) -> str:
         f"Measured on {found['date']} in {found['seconds']} s ({found['sittings']} sitting(s)): {found['machine']}, "
         f"{found['load_at_end']:.1f} at the end; {used or 'headless only'};",
         f"Chromium's adapter: {first.get('adapter', 'none')}, ceilings {ceilings}.",
+        "Times are of runs back to back; decode, of which each step waits for the last, is one submit and one wait.",
         "Measured on a GPU." if found["gpu"] else unmeasured,
         *(f"A part failed: {problem}" for problem in found["problems"]),
     ]
