@@ -21,7 +21,8 @@ def tab_to(page: Page, inside: str, most: int = 40) -> None:
         page.keyboard.press("Tab")
         if page.evaluate(f"document.querySelector('{inside}').contains(document.activeElement)"):
             return
-    raise AssertionError(f"Tab never reached {inside}")
+    focus = page.evaluate("document.activeElement.outerHTML.slice(0, 200)")
+    raise AssertionError(f"Tab never reached {inside}; the focus is on {focus}")
 
 
 def test_keyboard_walk_from_prompt_to_cell_to_lens(page: Page):
