@@ -28,6 +28,7 @@ EXPECTED = {
     "webgpu.ops": ("UnsupportedShape",),
     "webgpu.runtime": ("RunError", "Cancelled"),
     "webgpu.trace": ("BadQuery",),
+    "webgpu.variants": ("UnknownVariant",),
     "python_ref.errors": ("OracleError",),
 }
 
