@@ -1,6 +1,7 @@
 // Choosing who computes: this device's GPU, or, where that cannot be, the server; and loading a model there.
 import { requestDevice } from "../gpu/device.js";
 import { Model } from "../gpu/runtime.js";
+import { pick } from "../gpu/variants.js";
 import { tryVariants } from "../gpu/trial.js";
 import { loadConfig, loadWeights, stopIds, weightBytes } from "./models.js";
 import { ServerEngine } from "./server_engine.js";
@@ -94,6 +95,7 @@ export async function loadEngine(entry, { signal, onProgress, reload }) {
     generate: (ids, sampling) => model.generate(ids, sampling),
     visible: (layer) => ({ window: model.config.windows[layer] ?? 0, sinks: 0 }),
     stopIds: stopIds(config),
+    attentionKernel: () => `attention_${pick("attention", model.choice.attention, { H: model.config.H })}`,
     destroy: () => model.destroy(),
   };
 }

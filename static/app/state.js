@@ -79,6 +79,7 @@ import { Store } from "./store.js";
  * @property {(ids: number[], options?: {onProgress?: (part: number) => void, signal?: AbortSignal, record?: boolean}) => Promise<Trace>} run
  * @property {(ids: number[], sampling: Sampling) => AsyncIterable<{id: number, logprob: number}>} generate
  * @property {number[]} stopIds tokens after which generating ends
+ * @property {() => string} [attentionKernel] the variant of attention that runs a prompt of several tokens
  * @property {(layer: number) => {window: number, sinks: number}} visible which keys a layer's queries may see
  * @property {() => void} destroy
  */

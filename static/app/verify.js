@@ -62,7 +62,8 @@ export async function verify(engine, entry, ids, { say = () => {}, onCheck = () 
   const compare = (name, layer, ours, truth) => {
     const { limit, relative } = toleranceOf(name);
     const error = largestError(ours, truth, relative);
-    const kernel = WRITTEN_BY[/** @type {keyof typeof WRITTEN_BY} */ (name)];
+    const written = WRITTEN_BY[/** @type {keyof typeof WRITTEN_BY} */ (name)];
+    const kernel = written === "attention_fa2" ? (engine.attentionKernel?.() ?? written) : written; // the variant that ran
     const check = { name, kernel, layer, error, limit, relative, passed: error <= limit };
     checks.push(check);
     onCheck(check);
