@@ -11,11 +11,11 @@ import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from playwright.sync_api import Browser, BrowserContext, Page, Playwright
+from playwright.sync_api import Browser, BrowserContext, Error, Page, Playwright
 
 ROOT = Path(__file__).resolve().parents[2]
 QUIET = [
@@ -102,6 +102,29 @@ class Watched:
         assert not self.problems, self.problems
         foreign = [address for address in self.requests if not address.startswith((url, "blob:" + url, "data:"))]
         assert not foreign, foreign
+
+
+class Held:
+    """Requests to addresses like `pattern` wait until release(); later ones pass.
+
+    The route stays in place: taking it away makes the browser send on what waits, and a second answer is then an error.
+    """
+
+    def __init__(self, page: Page, pattern: str) -> None:
+        self.waiting: list | None = []
+        page.route(pattern, self._route)
+
+    def _route(self, route) -> None:
+        if self.waiting is None:
+            route.fallback()
+        else:
+            self.waiting.append(route)
+
+    def release(self) -> None:
+        waiting, self.waiting = self.waiting or [], None
+        for route in waiting:
+            with suppress(Error):  # a request that its page has cancelled takes no answer
+                route.fallback()
 
 
 def watch(context: BrowserContext, allowed: tuple[str, ...] = ()) -> Watched:

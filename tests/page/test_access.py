@@ -7,7 +7,7 @@ view in either theme; no width scrolls sideways; the theme survives a reload.
 import pytest
 from playwright.sync_api import Page
 
-from tests.page.harness import ROOT, Server, Watched, open_link, until, wait_lens, wait_picture
+from tests.page.harness import ROOT, Held, Server, Watched, open_link, until, wait_lens, wait_picture
 
 pytestmark = pytest.mark.chromium
 
@@ -192,14 +192,11 @@ def test_theme_is_kept(watched: Watched, small_server: Server):
 
 def test_first_paint_does_not_wait_for_weights(watched: Watched, small_server: Server):
     """With the weights held back, the page already has its prompt, its chips and the names of all heads."""
-    held = []
-    watched.page.route("**/model.safetensors", lambda route: held.append(route))
+    weights = Held(watched.page, "**/model.safetensors")
     page = watched.open(small_server.url, ready=False)
     page.wait_for_selector(".chip")
     page.wait_for_selector("#head-3-3", state="attached")
     assert page.locator("#next-bars li").count() == 0
     until(page, "document.querySelector('.progress-line:not([hidden])')")
-    page.unroute("**/model.safetensors")  # a request that is only coming goes its way
-    for route in held:
-        route.continue_()
+    weights.release()
     wait_picture(page)

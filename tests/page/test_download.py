@@ -5,7 +5,7 @@ Control: an undisturbed second visit takes the weights from the browser's own ca
 
 import pytest
 
-from tests.page.harness import Server, Watched, wait_picture
+from tests.page.harness import Held, Server, Watched, wait_picture
 
 pytestmark = pytest.mark.chromium
 
@@ -22,13 +22,12 @@ def test_second_visit_downloads_nothing(watched: Watched, small_server: Server):
 
 
 def test_cancelled_download_can_be_resumed(watched: Watched, small_server: Server):
-    held = []
-    watched.page.route(WEIGHTS, lambda route: held.append(route))
+    weights = Held(watched.page, WEIGHTS)
     page = watched.open(small_server.url, ready=False)
     page.wait_for_selector("#cancel:visible")
     page.locator("#cancel").click()
     page.wait_for_selector("#notice-load:has-text('Loading stopped')")
-    page.unroute(WEIGHTS)
+    weights.release()  # what was asked before the cancel has gone with it; the next request passes
     page.get_by_role("button", name="Resume").click()
     wait_picture(page)
     assert page.locator("#notice-load").count() == 0

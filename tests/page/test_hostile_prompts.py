@@ -74,7 +74,8 @@ def test_absurdly_long_prompt_is_refused_before_it_is_cut(page: Page):
       box.dispatchEvent(new Event('input'));
     }""")
     page.wait_for_selector("#prompt-error:visible")
-    said = "This prompt has 1,000,000 characters; the page takes at most 400,000: shorten it."
+    said = "This prompt has 1,000,000 characters; the page takes at most 400,000: shorten it. "
+    said += "The picture below is still that of the last prompt that could be computed."
     assert page.locator("#prompt-error").text_content() == said
     page.wait_for_selector("#notice-long-prompt:has-text('longer than 200,000 characters')")
     assert "p=" not in page.evaluate("location.hash")

@@ -10,7 +10,7 @@ from itertools import pairwise
 import pytest
 from playwright.sync_api import Page
 
-from tests.page.harness import Server, Watched, chip_count, open_link, type_prompt, until, wait_lens, wait_picture
+from tests.page.harness import Held, Server, Watched, chip_count, open_link, type_prompt, until, wait_lens, wait_picture
 from tests.page.small import MAX_TOKENS
 
 pytestmark = pytest.mark.chromium
@@ -74,15 +74,12 @@ def test_reload_on_a_too_long_prompt_promises_no_picture(watched: Watched, small
 
 
 def test_panels_say_that_the_model_is_loading(watched: Watched, small_server: Server):
-    held = []
-    watched.page.route("**/model.safetensors", lambda route: held.append(route))
+    weights = Held(watched.page, "**/model.safetensors")
     page = watched.open(small_server.url, ready=False)
     page.wait_for_selector(".chip")
     for place in ("#head .empty", "#depth .panel-top p", "#cell p", "#next p"):
         until(page, f"document.querySelector('{place}').textContent === 'The model is being loaded.'")
-    page.unroute("**/model.safetensors")
-    for route in held:
-        route.continue_()
+    weights.release()
     wait_picture(page)
 
 
