@@ -24,12 +24,13 @@ from webgpu.probs import attention_probs
 from webgpu.variants import pick
 
 __all__ = [
-    "BF16", "F16", "F32", "MAX_GROUPS", "MAX_HEAD_DIM", "MAX_TURNS", "NONE", "Q4_1", "Q8_0", "Dispatch",
+    "BF16", "F16", "F32", "FEW_TOKENS", "MAX_GROUPS", "MAX_HEAD_DIM", "MAX_TURNS", "NONE", "Q4_1", "Q8_0", "Dispatch",
     "UnsupportedShape", "add", "attention", "attention_operation", "attention_probs", "attention_scratch",
     "attention_turns", "ceil_div", "embedding", "fold", "matmul", "product_operation", "rmsnorm", "rope", "swiglu",
 ]  # fmt: skip
 
 F32, F16, BF16, Q4_1, Q8_0 = 0, 1, 2, 3, 4
+FEW_TOKENS = 16  # up to here workgroups share rows of weights, beyond a tile of the product
 
 
 def embedding(ids, table, out, *, T, D, v0, v_count, fmt, scales=NONE) -> Dispatch:
@@ -43,13 +44,14 @@ def embedding(ids, table, out, *, T, D, v0, v_count, fmt, scales=NONE) -> Dispat
     )
 
 
-def rmsnorm(x, weight, out, *, rows, width, eps) -> Dispatch:
+def rmsnorm(x, weight, out, *, rows, width, eps, variant=None) -> Dispatch:
     """Normalise rows of [rows,width]; QK-norm is rows = T * heads, width = H. weight is f32."""
+    groups = pick("norm", variant) == "groups"
     return Dispatch(
-        "rmsnorm",
+        "rmsnorm_groups" if groups else "rmsnorm",
         {},
         {"rows": rows, "width": width, "eps": eps},
-        fold(ceil_div(rows, 8)),
+        fold(rows if groups else ceil_div(rows, 8)),
         {"x": x, "weight": weight, "out": out},
     )
 
@@ -80,7 +82,10 @@ def matmul(
     if d_in % 8:  # never blocks: their rows are multiples of 32
         return Dispatch("matmul_any", overrides, {"T": T, **params}, fold(ceil_div(T * d_out, 64)), bindings)
     bindings["scales"] = scales
-    quads = pick(product_operation(T), variant, fmt=fmt) == "quads"
+    picked = pick(product_operation(T), variant, fmt=fmt)
+    if picked == "groups":
+        return _matmul_groups(T, overrides, params, bindings)
+    quads = picked == "quads"
     if T == 1 and quads:
         return Dispatch("matvec_quads", overrides, params, fold(ceil_div(d_out, 4 * 16)), bindings)
     if quads:
@@ -92,6 +97,18 @@ def matmul(
         return Dispatch("matvec", overrides, params, fold(ceil_div(d_out, 4 * 64)), bindings)
     blocks = ceil_div(T, 8) * ceil_div(d_out, 8)
     return Dispatch("matmul", overrides, {"T": T, **params}, fold(ceil_div(blocks, 32)), bindings)
+
+
+def _matmul_groups(T: int, overrides: dict, params: dict, bindings: dict) -> Dispatch:
+    """The product by workgroups that share rows of weights (one token, few tokens) or a tile."""
+    d_out = params["d_out"]
+    if T == 1:
+        return Dispatch("matvec_groups", overrides, params, fold(ceil_div(d_out, 8)), bindings)
+    if T <= FEW_TOKENS:
+        few = ceil_div(T, 8) * ceil_div(d_out, 8)
+        return Dispatch("matmul_few_groups", overrides, {"T": T, **params}, fold(few), bindings)
+    tiles = ceil_div(T, 32) * ceil_div(d_out, 64)
+    return Dispatch("matmul_groups", overrides, {"T": T, **params}, fold(tiles), bindings)
 
 
 def rope(x, cos, sin, out, *, T, heads, H, out_row0=0, rotate=True) -> Dispatch:

@@ -96,7 +96,8 @@ class Builder:
 
     def norm(self, x: str, weight: str, out: str, rows: int, width: int) -> str:
         """RMSNorm of `rows` rows."""
-        dispatch = ops.rmsnorm(x=x, weight=weight, out=out, rows=rows, width=width, eps=self.config.eps)
+        how = {"eps": self.config.eps, "variant": self.choice.get("norm")}
+        dispatch = ops.rmsnorm(x=x, weight=weight, out=out, rows=rows, width=width, **how)
         self.emit(dispatch, 4 * rows * width)
         return out
 

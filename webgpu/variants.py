@@ -46,10 +46,22 @@ VARIANTS: dict[str, tuple[Variant, ...]] = {
     ),
     # one query against a cache; "once" keeps all of a head in registers, so that every number is loaded once
     "decode": (Variant("split"), Variant("once", (), {"H": UP_TO_128})),
-    # many tokens times a matrix; quads share each load of x, and a word of Q4_1 blocks (format 3) serves 64 products
-    "matmul": (Variant("registers"), Variant("quads", ("subgroups",), {"fmt": (3,)})),
-    # one token times a matrix; quads share each load of x, blocks are multiplied as integers (formats 3 and 4)
-    "matvec": (Variant("registers"), Variant("quads", ("subgroups",), {"fmt": (3, 4)})),
+    # many tokens times a matrix; quads share each load of x, and a word of Q4_1 blocks (format 3) serves 64 products;
+    # workgroups share a tile in their memory, and of few tokens a row of weights, which is for GPUs
+    "matmul": (
+        Variant("registers"),
+        Variant("quads", ("subgroups",), {"fmt": (3,)}),
+        Variant("groups", tried="gpus"),
+    ),
+    # one token times a matrix; quads share each load of x, blocks are multiplied as integers (formats 3 and 4);
+    # workgroups share rows of weights, so that neighbours read neighbouring words
+    "matvec": (
+        Variant("registers"),
+        Variant("quads", ("subgroups",), {"fmt": (3, 4)}),
+        Variant("groups", tried="gpus"),
+    ),
+    # RMSNorm; workgroups share a row
+    "norm": (Variant("rows"), Variant("groups", tried="gpus")),
     # the unembedding; quads share each load of x (table of Q8_0 blocks, format 4)
     "lens": (Variant("rows"), Variant("quads", ("subgroups",), {"fmt": (4,)})),
 }
@@ -88,8 +100,14 @@ def first_choice(features: Iterable[str], software: bool, words: str = "") -> di
 
     Where a CPU stands in for a GPU a load is dear and a swap between lanes is not. SwiftShader compiles the variants of
     attention in a second or two; llvmpipe needs a minute for wide heads, more than a prompt saves.
+    On a GPU a product of 14 tokens and 576 columns is 144 invocations in registers, of one token again 144, each of
+    which reads rows of its own, and a norm is one: the device would idle. Workgroups that share rows and tiles have
+    many more, read neighbouring words and need nothing that a GPU lacks, so they begin.
     """
-    choice = dict.fromkeys(("cells", "matmul", "matvec", "lens"), "quads") if software else {}
+    if software:
+        choice = dict.fromkeys(("cells", "matmul", "matvec", "lens"), "quads")
+    else:
+        choice = dict.fromkeys(("matmul", "matvec", "norm"), "groups")
     if words.startswith("SwiftShader"):
         choice |= {"attention": "quads", "decode": "once"}
     return {operation: name for operation, name in choice.items() if name in available(operation, features)}

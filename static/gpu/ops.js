@@ -19,6 +19,8 @@ export { attentionProbs } from "./probs.js";
 export const MAX_TOP_K = 16;
 export const LENS_TILE = 512;
 export const LENS_PARTS = 1024;
+/** Up to here workgroups share rows of weights, beyond a tile of the product. */
+export const FEW_TOKENS = 16;
 
 /**
  * Write out [T,D] for the ids that fall into this table's vocabulary rows v0 .. v0+v_count-1.
@@ -34,12 +36,14 @@ export function embedding({ ids, table, out, T, D, v0, v_count, fmt, scales = NO
 
 /**
  * Normalise rows of [rows,width]; QK-norm is rows = T * heads, width = H.
- * @param {{x: string, weight: string, out: string, rows: number, width: number, eps: number}} given
+ * @param {{x: string, weight: string, out: string, rows: number, width: number, eps: number, variant?: string}} given
  * @returns {Dispatch}
  */
-export function rmsnorm({ x, weight, out, rows, width, eps }) {
+export function rmsnorm({ x, weight, out, rows, width, eps, variant }) {
   const params = { rows, width, eps };
-  return { kernel: "rmsnorm", overrides: {}, params, grid: fold(ceil(rows, 8)), bindings: { x, weight, out } };
+  const bindings = { x, weight, out };
+  if (pick("norm", variant, {}) === "groups") return { kernel: "rmsnorm_groups", overrides: {}, params, grid: fold(rows), bindings };
+  return { kernel: "rmsnorm", overrides: {}, params, grid: fold(ceil(rows, 8)), bindings };
 }
 
 /** Which operation of variants.js multiplies T tokens by a matrix. @param {number} T */
@@ -64,7 +68,9 @@ export function matmul(given) {
     return { kernel: "matmul_any", overrides, params: { T, ...params }, grid: fold(ceil(T * d_out, 64)), bindings: plain };
   }
   const bindings = { ...plain, scales };
-  const quads = pick(productOperation(T), given.variant, { fmt }) === "quads";
+  const picked = pick(productOperation(T), given.variant, { fmt });
+  if (picked === "groups") return matmulGroups(T, overrides, params, bindings);
+  const quads = picked === "quads";
   if (T === 1 && quads) return { kernel: "matvec_quads", overrides, params, grid: fold(ceil(d_out, 4 * 16)), bindings };
   if (quads) {
     const grid = fold(ceil(ceil(T, 8) * ceil(d_out, 32), 4));
@@ -73,6 +79,19 @@ export function matmul(given) {
   if (T === 1) return { kernel: "matvec", overrides, params, grid: fold(ceil(d_out, 4 * 64)), bindings };
   const blocks = ceil(T, 8) * ceil(d_out, 8);
   return { kernel: "matmul", overrides, params: { T, ...params }, grid: fold(ceil(blocks, 32)), bindings };
+}
+
+/**
+ * The product by workgroups that share rows of weights (one token, few tokens) or a tile.
+ * @param {number} T @param {Dispatch["overrides"]} overrides @param {Dispatch["params"]} params
+ * @param {Dispatch["bindings"]} bindings @returns {Dispatch}
+ */
+function matmulGroups(T, overrides, params, bindings) {
+  const { d_out } = params;
+  if (T === 1) return { kernel: "matvec_groups", overrides, params, grid: fold(ceil(d_out, 8)), bindings };
+  const few = T <= FEW_TOKENS;
+  const groups = few ? ceil(T, 8) * ceil(d_out, 8) : ceil(T, 32) * ceil(d_out, 64);
+  return { kernel: few ? "matmul_few_groups" : "matmul_groups", overrides, params: { T, ...params }, grid: fold(groups), bindings };
 }
 
 /**

@@ -89,7 +89,8 @@ export class Builder {
    * @param {string} x @param {string} weight @param {string} out @param {number} rows @param {number} width
    */
   norm(x, weight, out, rows, width) {
-    this.emit(ops.rmsnorm({ x, weight, out, rows, width, eps: this.config.eps }), 4 * rows * width);
+    const how = { eps: this.config.eps, variant: this.choice.norm };
+    this.emit(ops.rmsnorm({ x, weight, out, rows, width, ...how }), 4 * rows * width);
     return out;
   }
 

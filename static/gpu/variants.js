@@ -28,8 +28,9 @@ export const VARIANTS = {
   ],
   cells: [variant("rows"), variant("quads", ["subgroups"], { H: [16, 32, 48, 64, 80, 96, 112, 128] })],
   decode: [variant("split"), variant("once", [], { H: UP_TO_128 })],
-  matmul: [variant("registers"), variant("quads", ["subgroups"], { fmt: [3] })],
-  matvec: [variant("registers"), variant("quads", ["subgroups"], { fmt: [3, 4] })],
+  matmul: [variant("registers"), variant("quads", ["subgroups"], { fmt: [3] }), variant("groups", [], {}, "gpus")],
+  matvec: [variant("registers"), variant("quads", ["subgroups"], { fmt: [3, 4] }), variant("groups", [], {}, "gpus")],
+  norm: [variant("rows"), variant("groups", [], {}, "gpus")],
   lens: [variant("rows"), variant("quads", ["subgroups"], { fmt: [4] })],
 };
 
@@ -84,7 +85,9 @@ export function toTry(operation, features, software, H) {
  */
 export function firstChoice(features, software, words = "") {
   /** @type {Record<string, string>} */
-  const choice = software ? { cells: "quads", matmul: "quads", matvec: "quads", lens: "quads" } : {};
+  const choice = software
+    ? { cells: "quads", matmul: "quads", matvec: "quads", lens: "quads" }
+    : { matmul: "groups", matvec: "groups", norm: "groups" };
   if (words.startsWith("SwiftShader")) Object.assign(choice, { attention: "quads", decode: "once" });
   return Object.fromEntries(Object.entries(choice).filter(([operation, name]) => available(operation, features).includes(name)));
 }

@@ -5,13 +5,14 @@
  * Has no counterpart in webgpu/: there a prompt's kernels compile one after the other whenever it is.
  * @module
  */
+import { FEW_TOKENS } from "./ops.js";
 import { TRACE, prefill } from "./plan.js";
 import { layersPerQuery, lens, logits, thumbnails } from "./queries.js";
 
 /** @typedef {import("./kernels.js").Kernels} Kernels */
 
-/** Which kernels run depends on whether there is one token or several, and not on how many. */
-const TOKENS = 16;
+/** Which kernels run depends on whether there is one token, a few, or more, and not on how many. */
+const TOKENS = [FEW_TOKENS, FEW_TOKENS + 1];
 
 /**
  * The plans of a first prompt, in the order in which the page asks for them.
@@ -19,12 +20,12 @@ const TOKENS = 16;
  * @param {import("./variants.js").Choice} choice
  */
 export function firstPlans(config, placed, choice) {
-  const T = TOKENS;
+  const T = FEW_TOKENS;
   /** @type {[number, number, number][]} */
   const sources = [[config.L, T - 1, 1]];
   const layers = layersPerQuery(config, T, T);
   return [
-    ...prefill(config, placed, { T, capacity: T, keep: TRACE, choice }),
+    ...TOKENS.flatMap((T) => prefill(config, placed, { T, capacity: T, keep: TRACE, choice })),
     thumbnails(config, placed, { layer0: 0, layers, T, out: T, reduce: "max", choice }),
     thumbnails(config, placed, { layer0: 0, layers, T, out: T / 2, reduce: "max", choice }), // more tokens than pixels
     logits(config, placed, { sources, choice }),

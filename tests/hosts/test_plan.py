@@ -25,6 +25,7 @@ from webgpu.layout import (
 )
 from webgpu.plan import CACHE, RECORD, TRACE, forward, merge_buffers, prefill
 from webgpu.trace import batches
+from webgpu.variants import first_choice
 
 KEEP = {"cache": CACHE, "trace": TRACE, "record": RECORD}
 FORWARDS = [
@@ -82,9 +83,15 @@ def test_variants_are_planned_alike(dtype, T, mirror):
     used = {dispatch["kernel"] for step in ours["steps"] for dispatch in step["dispatches"]}
     assert ("matmul_quads" in used) == (T > 1 and dtype == "Q4_1")
     assert ("matvec_quads" in used) == (dtype != "F16")
-    assert ours == mirror.ask(
-        "forward", raw=GOOD["smollm2"], keep="cache", options=options, dtype=dtype, most_bytes=1 << 27
-    )
+    ask = {"raw": GOOD["smollm2"], "keep": "cache", "dtype": dtype, "most_bytes": 1 << 27}
+    assert ours == mirror.ask("forward", options=options, **ask)
+    for few in (T, 5):
+        options |= {"T": few, "choice": first_choice([], software=False)}
+        ours = plan_json(forward(parsed, weights, keep=CACHE, **options))
+        assert ours == mirror.ask("forward", options=options, **ask)
+        used = {dispatch["kernel"] for step in ours["steps"] for dispatch in step["dispatches"]}
+        assert {"matmul_groups" if few > 16 else "matmul_few_groups" if few > 1 else "matvec_groups"} < used
+        assert not used & {"matmul", "matvec", "rmsnorm"}
 
 
 @pytest.mark.parametrize(("dtype", "most_bytes"), WEIGHTS)

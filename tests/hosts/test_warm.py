@@ -10,8 +10,10 @@ from tests.hosts.configs import GOOD
 from tests.hosts.test_plan import placed, plan_json
 from webgpu import queries
 from webgpu.plan import TRACE, prefill
+from webgpu.variants import first_choice
 
 QUADS = {"attention": "quads", "cells": "quads", "matmul": "quads", "matvec": "quads", "lens": "quads"}
+GPU = first_choice([], software=False)
 
 
 def pipelines(plans: list[dict]) -> set[str]:
@@ -21,7 +23,7 @@ def pipelines(plans: list[dict]) -> set[str]:
 
 
 @pytest.mark.parametrize("dtype", ["F16", "Q4_1"])
-@pytest.mark.parametrize("choice", [{}, QUADS], ids=["first", "quads"])
+@pytest.mark.parametrize("choice", [{}, QUADS, GPU], ids=["first", "quads", "gpu"])
 @pytest.mark.parametrize("name", ["llama", "smollm2", "qwen3"])
 def test_warm_compiles_what_a_first_prompt_runs(name, choice, dtype, mirror):
     parsed, weights = placed(GOOD[name], dtype)

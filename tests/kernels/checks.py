@@ -96,13 +96,13 @@ def in_pieces(full: np.ndarray, fmt: int, chunks: int) -> tuple[list, dict, np.n
     return tables, pieces, w
 
 
-def check_rmsnorm(driver, rows, width, eps=1e-5, magnitude=1.0) -> None:
+def check_rmsnorm(driver, rows, width, eps=1e-5, magnitude=1.0, variant=None) -> None:
     """Normalised rows agree."""
     rng = np.random.default_rng(width)
     x, w = rng.standard_normal((rows, width), "f4") * np.float32(magnitude), rng.standard_normal(width, "f4")
     got = driver.run(
         Job(
-            [ops.rmsnorm("x", "w", "out", rows=rows, width=width, eps=eps)],
+            [ops.rmsnorm("x", "w", "out", rows=rows, width=width, eps=eps, variant=variant)],
             {"x": x, "w": w},
             {"out": ("f4", (rows, width))},
         )

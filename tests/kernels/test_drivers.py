@@ -25,6 +25,8 @@ def quick(driver) -> None:
         check_pixels(driver, Attention(33, 4, 1, H=16), (0, 33), (0, 33), (5, 7), "max", variant=variant)
     for T, d_in in ((9, 64), (1, 64), (3, 37)):
         checks.check_matmul(driver, T, d_in, 12, F16, bias=True, placed=True)
+    for T, fmt in ((1, F16), (9, Q8_0), (1, Q4_1), (9, BF16), (35, Q4_1)):
+        checks.check_matmul(driver, T, 96, 67, fmt, bias=True, placed=True, variant="groups")
     for fmt in (Q4_1, Q8_0):
         for T in (1, 9):
             checks.check_matmul(driver, T, 96, 12, fmt)
@@ -34,7 +36,8 @@ def quick(driver) -> None:
         checks.check_lens(driver, 5, 32, 600, fmt, 2)
     checks.check_lens(driver, 9, 32, 1200, Q8_0, 2, variant="quads")
     checks.check_embedding(driver, 5, 24, 40, F16, 2)
-    checks.check_rmsnorm(driver, 5, 24)
+    for variant in ("rows", "groups"):
+        checks.check_rmsnorm(driver, 5, 24, variant=variant)
     checks.check_rope(driver, 5, 3, 16, 2)
     checks.check_elementwise(driver, 100, 50.0)
     checks.check_lens(driver, 5, 24, 600, F16, 2)
@@ -45,6 +48,9 @@ def products(driver) -> None:
     for fmt in (Q4_1, Q8_0):
         for T, d_in, d_out in ((1, 576, 33), (65, 576, 72), (8, 64, 8)):
             checks.check_matmul(driver, T, d_in, d_out, fmt)
+    for fmt in (F32, F16, BF16, Q4_1, Q8_0):
+        for T, d_in, d_out in ((1, 576, 33), (11, 288, 33), (65, 288, 72)):
+            checks.check_matmul(driver, T, d_in, d_out, fmt, variant="groups")
     for fmt in (F32, F16, BF16):
         for T, d_in, d_out in ((1, 576, 33), (65, 576, 72), (8, 64, 8), (5, 61, 11)):
             checks.check_matmul(driver, T, d_in, d_out, fmt)

@@ -1,16 +1,28 @@
-"""The checks of products with blocks and quads can fail: a mistake is planted in the text, and they must notice."""
+"""The checks of norms and of products in blocks, quads and groups can fail: they notice a mistake in the text."""
 
 import pytest
 
 from tests.kernels import checks
 from tests.kernels.test_planted_mistakes import matmul, plant
-from webgpu.ops import Q4_1, Q8_0
+from webgpu.ops import F16, F32, Q4_1, Q8_0
 
 pytestmark = pytest.mark.gpu
 
 
 def quads(T, fmt, bias=True):
     return lambda driver: checks.check_matmul(driver, T, 64, 40, fmt, bias=bias, variant="quads")
+
+
+def groups(T, fmt, d_in=64, bias=True):
+    return lambda driver: checks.check_matmul(driver, T, d_in, 75, fmt, bias=bias, variant="groups")
+
+
+def norm(driver):
+    checks.check_rmsnorm(driver, 3, 100, variant="groups")
+
+
+def tiny_norm(driver):
+    checks.check_rmsnorm(driver, 3, 100, magnitude=1e-3, variant="groups")
 
 
 def lens(driver):
@@ -57,6 +69,100 @@ MISTAKES = {
         "m + i > p.d_out",
         quads(1, Q8_0, bias=False),
     ),
+    "a team forgets its last invocation": ("matvec_groups", "i < TEAM;", "i < TEAM - 1;", groups(1, F16, d_in=320)),
+    "a team's second turn too far": ("matvec_groups", "d += TEAM * 8", "d += TEAM * 16", groups(1, F16, d_in=576)),
+    "both teams own the same columns": (
+        "matvec_groups",
+        "m0 + local / TEAM * 4",
+        "m0 + local / 64 * 4",
+        groups(1, F16),
+    ),
+    "one token's team writes a column past the end": (
+        "matvec_groups",
+        "column > last)",
+        "column > last + 1)",
+        groups(1, Q8_0, bias=False),
+    ),
+    "one token's team without a barrier": ("matvec_groups", "workgroupBarrier();", "", groups(1, F16, d_in=320)),
+    "few tokens' second half from the first": (
+        "matmul_few_groups",
+        "tokens4(t0 + 4, d + 4) * hi",
+        "tokens4(t0, d + 4) * hi",
+        groups(9, Q4_1),
+    ),
+    "few tokens' sums of two columns swapped": (
+        "matmul_few_groups",
+        "parts[at + STRIDE] = block[1][i]",
+        "parts[at + STRIDE] = block[2][i]",
+        groups(9, F16),
+    ),
+    "few tokens' team reads the other's sums": (
+        "matmul_few_groups",
+        "local / TEAM * TEAM + i",
+        "TEAM - local / TEAM * TEAM + i",
+        groups(9, F16),
+    ),
+    "few tokens' blocks own the same rows": (
+        "matmul_few_groups",
+        "group % blocks * 8",
+        "group % 1 * 8",
+        groups(9, F16),
+    ),
+    "few tokens write a row past the end": ("matmul_few_groups", "t >= p.T ||", "t > p.T ||", groups(9, Q4_1)),
+    "tile read before it is filled": (
+        "matmul_groups",
+        "fill(t0, m0, d, local);\n    workgroupBarrier();",
+        "fill(t0, m0, d, local);",
+        groups(35, F16),
+    ),
+    "tile filled while it is read": (
+        "matmul_groups",
+        "workgroupBarrier();\n  }\n  for (var giver",
+        "}\n  for (var giver",
+        groups(35, F16, d_in=320),
+    ),
+    "tile forgets its last slice": ("matmul_groups", "giver < 4;", "giver < 3;", groups(35, F16)),
+    "slices multiply the same features": ("matmul_groups", "var f = 2 * slice;", "var f = 2u;", groups(35, F16)),
+    "tile's features past the end from the next row": (
+        "matmul_groups",
+        "if (w_d < p.d_in)",
+        "if (true)",
+        groups(35, F32, d_in=72),
+    ),
+    "tile's numbers of x past the end from the next row": (
+        "matmul_groups",
+        "if (x_d < p.d_in)",
+        "if (true)",
+        groups(35, F32, d_in=72),
+    ),
+    "tile's high half of eight weights lost": (
+        "matmul_groups",
+        "columns[at + 1] = w.hi",
+        "columns[at + 1] = w.lo",
+        groups(35, Q4_1),
+    ),
+    "tile's lower tokens from the upper": (
+        "matmul_groups",
+        "tokens4(token + 16, f)",
+        "tokens4(token, f)",
+        groups(35, F16),
+    ),
+    "tile writes a row past the end": ("matmul_groups", "t + 4 * i < p.T", "t + 4 * i <= p.T", groups(35, F16)),
+    "tile's slices hand over two columns as one": (
+        "matmul_groups",
+        "columns[place + 64] = sum[1]",
+        "columns[place + 64] = sum[0]",
+        groups(35, F16),
+    ),
+    "norm halves once too few": ("rmsnorm_groups", "half > 0;", "half > 1;", norm),
+    "norm forgets what is beyond the workgroup": (
+        "rmsnorm_groups",
+        "d < p.width; d += THREADS) { sum",
+        "d < THREADS; d += THREADS) { sum",
+        norm,
+    ),
+    "norm without eps": ("rmsnorm_groups", " + p.eps", "", tiny_norm),
+    "norm of one row too few": ("rmsnorm_groups", "row >= p.rows", "row + 1 >= p.rows", norm),
     "nibble keeps its neighbour's scale": ("matmul", "1.0 / 256", "1.0 / 16", matmul(9, Q4_1)),
     "block's minimum forgotten": ("matvec", "fma(hi, d, vec4f(scale.y))", "hi * d", matmul(1, Q4_1)),
     "scale of the block before": ("matmul", "i / 4 % 2 == 1", "i / 4 % 2 == 0", matmul(9, Q8_0)),

@@ -1,8 +1,8 @@
 """Everything that is not attention or lens: products, norms, rotation, embedding, elementwise.
 
-Plan: matrix products of every weight format over edges of the 8 x 8 block, with bias, written into a larger matrix,
-with rows of any length, one token; norms from one number to wide rows; rotation into a cache; embedding in pieces;
-huge gates.
+Plan: matrix products of every weight format over edges of the 8 x 8 block, of teams and tiles, with bias, written into
+a larger matrix, with rows of any length, one token; norms from one number to wide rows; rotation into a cache;
+embedding in pieces; huge gates.
 """
 
 import pytest
@@ -13,6 +13,7 @@ from webgpu.ops import BF16, F16, F32, Q4_1, Q8_0
 pytestmark = pytest.mark.gpu
 FORMATS = pytest.mark.parametrize("fmt", [F32, F16, BF16], ids=["f32", "f16", "bf16"])
 BLOCKS = pytest.mark.parametrize("fmt", [Q4_1, Q8_0], ids=["q4_1", "q8_0"])
+NORMS = pytest.mark.parametrize("variant", ["rows", "groups"])
 
 
 @FORMATS
@@ -38,6 +39,15 @@ def test_matmul_quads_agree(driver, T, fmt):
     for d_in, d_out in ((32, 1), (64, 31), (96, 33), (576, 72), (160, 130)):
         checks.check_matmul(driver, T, d_in, d_out, fmt, variant="quads")
     checks.check_matmul(driver, T, 64, 20, fmt, bias=True, placed=True, variant="quads")
+
+
+@pytest.mark.parametrize("fmt", [F32, F16, BF16, Q4_1, Q8_0], ids=["f32", "f16", "bf16", "q4_1", "q8_0"])
+@pytest.mark.parametrize("T", [1, 2, 16, 17, 65])  # one token, teams, tiles of 32
+def test_matmul_groups_agree(driver, T, fmt):
+    step = 32 if fmt in (Q4_1, Q8_0) else 8
+    for d_in, d_out in ((step, 1), (256 + step, 67)):  # a team takes 256 features a turn, a tile has 64 columns
+        checks.check_matmul(driver, T, d_in, d_out, fmt, variant="groups")
+    checks.check_matmul(driver, T, 64, 20, fmt, bias=True, placed=True, variant="groups")
 
 
 @FORMATS
@@ -66,18 +76,26 @@ def test_matmul_quads_of_model_sizes_agree(driver, T, d_in, d_out):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("T", "d_in", "d_out"), [(1, 8960, 100), (9, 8960, 24), (300, 576, 130), (1, 576, 49_152)])
+def test_matmul_groups_of_model_sizes_agree(driver, T, d_in, d_out):
+    checks.check_matmul(driver, T, d_in, d_out, Q4_1, variant="groups")
+
+
+@pytest.mark.slow
 def test_matmul_any_over_65535_groups_agrees(driver):
     checks.check_matmul(driver, 2100, 3, 2000, F32)  # 65,625 workgroups of 64 numbers
 
 
+@NORMS
 @pytest.mark.parametrize(("rows", "width"), [(1, 1), (3, 2), (9, 7), (17, 16), (65, 576), (1, 4096), (600, 64)])
-def test_rmsnorm_agrees(driver, rows, width):
-    checks.check_rmsnorm(driver, rows, width)
+def test_rmsnorm_agrees(driver, rows, width, variant):
+    checks.check_rmsnorm(driver, rows, width, variant=variant)
 
 
+@NORMS
 @pytest.mark.parametrize("magnitude", [1e-6, 1e4, 1e15])
-def test_rmsnorm_of_tiny_and_huge_rows_agrees(driver, magnitude):
-    checks.check_rmsnorm(driver, 5, 64, magnitude=magnitude)
+def test_rmsnorm_of_tiny_and_huge_rows_agrees(driver, magnitude, variant):
+    checks.check_rmsnorm(driver, 5, 64, magnitude=magnitude, variant=variant)
 
 
 @pytest.mark.parametrize("rotate", [True, False])
