@@ -67,7 +67,7 @@ def used_variant(asked: Mapping[str, Any]) -> str | None:
         if asked["variant"] is not None:
             raise variants.UnknownVariant(f"{asked['op']} has no variants; leave variant out.")
         return None
-    sizes = {size: value for size, value in asked.items() if len(size) == 1}
+    sizes = {size: value for size, value in asked.items() if len(size) == 1} | {"S": asked["T"]}
     return variants.pick(name, asked["variant"], **sizes, fmt=FORMATS.get(asked.get("format")))
 
 

@@ -38,9 +38,9 @@ def attention(
     """
     check_groups(N, K)
     head_dim(H)
-    name = pick(attention_operation(T), variant, H=H)
+    name = pick(attention_operation(T), variant, H=H, S=S)
     common = {"T": T, "S": S, "N": N, "K": K, "offset": offset, "window": window, "sinks": sinks, "scale": scale}
-    if attention_operation(T) == "decode":
+    if attention_operation(T) == "decode" and name != "plain":
         return _split(name, common, H, {"q": q, "k": k, "v": v, "part": scratch}, {"part": scratch, "o": o, "lse": lse})
     return [_stream(name, common, H, {"q": q, "k": k, "v": v, "o": o, "lse": lse})]
 
@@ -49,6 +49,8 @@ def _stream(name: str, common: dict, H: int, bindings: dict) -> Dispatch:
     T, S, N, K = (common[letter] for letter in "TSNK")
     if attention_turns(S, H) >= MAX_TURNS:
         raise UnsupportedShape(f"{S} keys of head dimension {H} take over {MAX_TURNS} loop turns; use a shorter text.")
+    if name == "plain":
+        return Dispatch("attention_plain", {"H": H}, common, fold(ceil_div(T * N * H // 4, 16)), bindings)
     if name != "fa2":
         return Dispatch(f"attention_{name}", {"H": H}, common, fold(K * ceil_div(T * N // K, PACKED_ROWS)), bindings)
     blocks = ceil_div(T, 4) * ceil_div(H, HEAD_SLICE) * N

@@ -1,16 +1,16 @@
-// Matrix product for one token (decoding), where reading the weights is all the work.
-//   out[m] = sum_d x[d] weight[m,d] + bias[m]
-// Grid: one invocation owns 4 columns of out; folded into y.
-// In:  x [d_in] f32, weight [d_out,d_in] in WEIGHT_FORMAT (d_in a multiple of 8), bias [d_out] f32 when HAS_BIAS,
+// Matrix product for one token (decoding), where reading the weights is all the work; several tokens each by itself.
+//   out[t,m] = sum_d x[t,d] weight[m,d] + bias[m]
+// Grid: one invocation owns 4 columns of out for one token; folded into y.
+// In:  x [T,d_in] f32, weight [d_out,d_in] in WEIGHT_FORMAT (d_in a multiple of 8), bias [d_out] f32 when HAS_BIAS,
 //      scales of the blocks of formats 3 and 4 (weights/blocks.py).
-// Out: element m at out[out_row0 * out_stride + out_col0 + m].
+// Out: element (t,m) at out[(out_row0 + t) * out_stride + out_col0 + m].
 // Loops per invocation: d_in/8 (and 4 to write).
 // x * mat4x4f(four weight rows) is four dot products: every load of x serves four columns.
 
 override WEIGHT_FORMAT: u32 = 0;  // 0 = f32, 1 = two f16 a word, 2 = two bf16 a word, 3 = Q4_1 blocks, 4 = Q8_0 blocks
 override HAS_BIAS: bool = false;
 
-struct Params { d_in: u32, d_out: u32, out_row0: u32, out_col0: u32, out_stride: u32 }
+struct Params { T: u32, d_in: u32, d_out: u32, out_row0: u32, out_col0: u32, out_stride: u32 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> x: array<vec4f>;
 @group(0) @binding(2) var<storage, read> weight: array<vec4u>;
@@ -49,14 +49,17 @@ fn weight8(row: u32, d: u32) -> Eight {
   let words = weight[i];
   return Eight(vec4f(halves(words.x), halves(words.y)), vec4f(halves(words.z), halves(words.w)));
 }
-fn x4(d: u32) -> vec4f {
-  return x[d / 4];
+fn x4(t: u32, d: u32) -> vec4f {
+  return x[(t * p.d_in + d) / 4];
 }
 
 @compute @workgroup_size(64)  // llvmpipe keeps 160 KB of each dispatch for ever when this is 32 or 16
 fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) groups: vec3u) {
-  let m = (id.y * groups.x * 64 + id.x) * 4;
-  if (m >= p.d_out) { return; }
+  let i = id.y * groups.x * 64 + id.x;
+  let blocks = (p.d_out + 3) / 4;
+  let t = i / blocks;
+  let m = i % blocks * 4;
+  if (t >= p.T) { return; }
   let last = p.d_out - 1;
   var sum = vec4f();
   for (var d = 0u; d < p.d_in; d += 8) {
@@ -64,11 +67,11 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) group
     let w1 = weight8(min(m + 1, last), d);
     let w2 = weight8(min(m + 2, last), d);
     let w3 = weight8(min(m + 3, last), d);
-    sum += x4(d) * mat4x4f(w0.lo, w1.lo, w2.lo, w3.lo) + x4(d + 4) * mat4x4f(w0.hi, w1.hi, w2.hi, w3.hi);
+    sum += x4(t, d) * mat4x4f(w0.lo, w1.lo, w2.lo, w3.lo) + x4(t, d + 4) * mat4x4f(w0.hi, w1.hi, w2.hi, w3.hi);
   }
   for (var i = 0u; i < 4 && m + i <= last; i++) {
     var b = 0.0;
     if (HAS_BIAS) { b = bias[m + i]; }
-    out[p.out_row0 * p.out_stride + p.out_col0 + m + i] = sum[i] + b;
+    out[(p.out_row0 + t) * p.out_stride + p.out_col0 + m + i] = sum[i] + b;
   }
 }

@@ -93,8 +93,8 @@ def matmul(
         return Dispatch(
             "matmul_quads", {"HAS_BIAS": bias is not None}, {"T": T, **params}, fold(ceil_div(blocks, 4)), bindings
         )
-    if T == 1:
-        return Dispatch("matvec", overrides, params, fold(ceil_div(d_out, 4 * 64)), bindings)
+    if T == 1 or picked == "plain":
+        return Dispatch("matvec", overrides, {"T": T, **params}, fold(ceil_div(T * ceil_div(d_out, 4), 64)), bindings)
     blocks = ceil_div(T, 8) * ceil_div(d_out, 8)
     return Dispatch("matmul", overrides, {"T": T, **params}, fold(ceil_div(blocks, 32)), bindings)
 

@@ -1,8 +1,9 @@
 """The ways to compute one operation: the same result, written for different devices.
 
-The first variant of an operation runs everywhere and compiles fastest, so a model starts on it; a later one may be
-faster where the device has what it needs. `ops` functions take the name (None: the first). A variant that does not
-serve a shape leaves it to the first. static/gpu/variants.js has the same table, and a test holds both equal.
+The first variant of an operation runs everywhere; a later one may be faster where the device has what it needs, and
+"plain" compiles in a moment, for a short text that would otherwise wait for the compiler. `ops` functions take the name
+(None: the first). A variant that does not serve a shape leaves it to the first. static/gpu/variants.js has the same
+table, and a test holds both equal.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ class Variant:
 
 
 UP_TO_128 = tuple(range(4, 129, 4))
+SHORT = tuple(range(1, 257))  # keys: each product of q and k is made H / 4 times
 
 VARIANTS: dict[str, tuple[Variant, ...]] = {
     # many queries, causal, grouped; quads share each load of a key or value among four invocations; a tile of keys in
@@ -38,6 +40,7 @@ VARIANTS: dict[str, tuple[Variant, ...]] = {
         Variant("quads", ("subgroups",), {"H": UP_TO_128}),
         Variant("tile", (), {"H": UP_TO_128}, tried="gpus"),
         Variant("tile_f16", ("f16",), {"H": UP_TO_128}, tried="never"),
+        Variant("plain", (), {"S": SHORT}, tried="never"),
     ),
     # windows of the pattern; quads share each load of a key among four invocations
     "cells": (
@@ -45,13 +48,19 @@ VARIANTS: dict[str, tuple[Variant, ...]] = {
         Variant("quads", ("subgroups",), {"H": tuple(range(16, 129, 16))}),
     ),
     # one query against a cache; "once" keeps all of a head in registers, so that every number is loaded once
-    "decode": (Variant("split"), Variant("once", (), {"H": UP_TO_128})),
+    "decode": (
+        Variant("split"),
+        Variant("once", (), {"H": UP_TO_128}),
+        Variant("plain", (), {"S": SHORT}, tried="never"),
+    ),
     # many tokens times a matrix; quads share each load of x, and a word of Q4_1 blocks (format 3) serves 64 products;
-    # workgroups share a tile in their memory, and of few tokens a row of weights, which is for GPUs
+    # workgroups share a tile in their memory, and of few tokens a row of weights, which is for GPUs; plain takes each
+    # token by itself
     "matmul": (
         Variant("registers"),
         Variant("quads", ("subgroups",), {"fmt": (3,)}),
         Variant("groups", tried="gpus"),
+        Variant("plain", tried="never"),
     ),
     # one token times a matrix; quads share each load of x, blocks are multiplied as integers (formats 3 and 4);
     # workgroups share rows of weights, so that neighbours read neighbouring words

@@ -169,7 +169,7 @@ export function tolerance({ op, variant }) {
 export function usedVariant(asked) {
   const { op, variant, T } = asked;
   const name = op === "heatmap" ? "cells" : op === "matmul" && T === 1 && VARIANTS.matvec ? "matvec" : op;
-  const sizes = /** @type {Record<string, any>} */ ({ ...asked, fmt: FORMATS[asked.format] });
+  const sizes = /** @type {Record<string, any>} */ ({ ...asked, S: T, fmt: FORMATS[asked.format] });
   if (VARIANTS[name]) return pick(name, variant, sizes);
   if (variant !== null) throw new UnknownVariant(`${op} has no variants; leave variant out.`);
   return null;

@@ -42,9 +42,11 @@ export function attentionScratch({ T, S, N, H }) {
 export function attention({ q, k, v, o, lse, T, S, N, K, H, offset, window, sinks, scale, scratch = NONE, variant }) {
   checkGroups(N, K);
   headDim(H);
-  const name = pick(attentionOperation(T), variant, { H });
+  const name = pick(attentionOperation(T), variant, { H, S });
   const common = { T, S, N, K, offset, window, sinks, scale };
-  if (attentionOperation(T) === "decode") return split(name, common, H, { q, k, v, part: scratch }, { part: scratch, o, lse });
+  if (attentionOperation(T) === "decode" && name !== "plain") {
+    return split(name, common, H, { q, k, v, part: scratch }, { part: scratch, o, lse });
+  }
   return [stream(name, common, H, { q, k, v, o, lse })];
 }
 
@@ -53,6 +55,10 @@ function stream(name, common, H, bindings) {
   const { T, S, N, K } = common;
   if (attentionTurns(S, H) >= MAX_TURNS) {
     throw new UnsupportedShape(`${S} keys of head dimension ${H} take over ${MAX_TURNS} loop turns; use a shorter text.`);
+  }
+  if (name === "plain") {
+    const grid = fold(ceil(Math.floor((T * N * H) / 4), 16));
+    return { kernel: "attention_plain", overrides: { H }, params: common, grid, bindings };
   }
   if (name !== "fa2") {
     const grid = fold(K * ceil(Math.floor((T * N) / K), PACKED_ROWS));

@@ -76,7 +76,9 @@ export function matmul(given) {
     const grid = fold(ceil(ceil(T, 8) * ceil(d_out, 32), 4));
     return { kernel: "matmul_quads", overrides: { HAS_BIAS: bias !== null }, params: { T, ...params }, grid, bindings };
   }
-  if (T === 1) return { kernel: "matvec", overrides, params, grid: fold(ceil(d_out, 4 * 64)), bindings };
+  if (T === 1 || picked === "plain") {
+    return { kernel: "matvec", overrides, params: { T, ...params }, grid: fold(ceil(T * ceil(d_out, 4), 64)), bindings };
+  }
   const blocks = ceil(T, 8) * ceil(d_out, 8);
   return { kernel: "matmul", overrides, params: { T, ...params }, grid: fold(ceil(blocks, 32)), bindings };
 }

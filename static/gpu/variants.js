@@ -9,6 +9,7 @@
 /** @typedef {Partial<Record<string, string>>} Choice operation -> variant; what is not named runs on the first */
 
 const UP_TO_128 = Array.from({ length: 32 }, (_, i) => 4 * i + 4);
+const SHORT = Array.from({ length: 256 }, (_, i) => i + 1);
 
 /**
  * @param {string} name @param {string[]} needs @param {Record<string, number[]>} serves
@@ -25,10 +26,16 @@ export const VARIANTS = {
     variant("quads", ["subgroups"], { H: UP_TO_128 }),
     variant("tile", [], { H: UP_TO_128 }, "gpus"),
     variant("tile_f16", ["f16"], { H: UP_TO_128 }, "never"),
+    variant("plain", [], { S: SHORT }, "never"),
   ],
   cells: [variant("rows"), variant("quads", ["subgroups"], { H: [16, 32, 48, 64, 80, 96, 112, 128] })],
-  decode: [variant("split"), variant("once", [], { H: UP_TO_128 })],
-  matmul: [variant("registers"), variant("quads", ["subgroups"], { fmt: [3] }), variant("groups", [], {}, "gpus")],
+  decode: [variant("split"), variant("once", [], { H: UP_TO_128 }), variant("plain", [], { S: SHORT }, "never")],
+  matmul: [
+    variant("registers"),
+    variant("quads", ["subgroups"], { fmt: [3] }),
+    variant("groups", [], {}, "gpus"),
+    variant("plain", [], {}, "never"),
+  ],
   matvec: [variant("registers"), variant("quads", ["subgroups"], { fmt: [3, 4] }), variant("groups", [], {}, "gpus")],
   norm: [variant("rows"), variant("groups", [], {}, "gpus")],
   lens: [variant("rows"), variant("quads", ["subgroups"], { fmt: [4] })],

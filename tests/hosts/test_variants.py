@@ -59,8 +59,8 @@ def test_trial_leaves_the_tile_to_gpus_and_f16_to_nobody(features, software, mir
 @pytest.mark.parametrize("operation", VARIANTS)
 def test_pick_takes_the_name_or_falls_back_to_the_first(operation, H, mirror):
     first = VARIANTS[operation][0].name
-    for fmt in (1, 3, 4):
-        sizes = {"H": H, "fmt": fmt}
+    for fmt, S in ((1, 8), (3, 256), (4, 257)):
+        sizes = {"H": H, "S": S, "fmt": fmt}
         assert pick(operation, None, **sizes) == first
         for each in VARIANTS[operation]:
             serves = all(value in each.serves.get(letter, (value,)) for letter, value in sizes.items())
@@ -72,9 +72,9 @@ def test_pick_takes_the_name_or_falls_back_to_the_first(operation, H, mirror):
 
 def test_pick_unknown_name_is_refused_in_the_same_words(mirror):
     with pytest.raises(UnknownVariant) as ours:
-        pick("attention", "magic", H=64)
+        pick("attention", "magic", H=64, S=9)
     with pytest.raises(MirrorError) as theirs:
-        mirror.ask("pick", operation="attention", variant="magic", sizes={"H": 64})
+        mirror.ask("pick", operation="attention", variant="magic", sizes={"H": 64, "S": 9})
     assert theirs.value.message == str(ours.value)
 
 

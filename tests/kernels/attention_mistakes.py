@@ -18,6 +18,11 @@ def tile(T=67, H=16, variant="tile", **more):
     return lambda driver: check_attention(driver, Attention(T, 4, 2, H=H, variant=variant, **more))
 
 
+def plain(T=17, **more):
+    """A check of the variant "plain"."""
+    return lambda driver: check_attention(driver, Attention(T, 4, 2, H=16, variant="plain", **more))
+
+
 # what is wrong -> (the right text, the wrong text, the check that must notice)
 QUADS = {
     "without scale": ("* (p.scale * LOG2_E)", "* LOG2_E", quads()),
@@ -108,7 +113,19 @@ TILE_F16 = {
     "keys of another part": ("at4(part * STRIDE + c, ", "at4(c, ", tile(variant="tile_f16")),
     "weights beyond f16": ("const LIFT = 14.0;", "const LIFT = 18.0;", tile(variant="tile_f16")),
 }
+PLAIN = {
+    "without scale": ("score *= p.scale * LOG2_E;", "score *= LOG2_E;", plain()),
+    "mask one key too narrow": ("min(p.S, position + 1)", "min(p.S, position)", plain()),
+    "window one key too wide": ("position - s >= p.window", "position - s > p.window", plain(window=5)),
+    "sinks forgotten": (" && s >= p.sinks", "", plain(window=5, sinks=2)),
+    "groups interleaved": ("n / (p.N / p.K)", "n % p.K", plain()),
+    "sum not rescaled": ("y = y * keep +", "y = y +", plain(magnitude=9.0)),
+    "total not rescaled": ("l = l * keep +", "l = l +", plain(magnitude=9.0)),
+    "offset forgotten": ("p.offset + t;", "t;", plain(1, offset=20)),
+    "lse of another row": ("lse[n * p.T + t]", "lse[row]", plain()),
+}
 MISTAKES = {f"attention tile: {name}": ("attention_tile", *entry) for name, entry in TILE.items()}
 MISTAKES |= {f"attention tile_f16: {name}": ("attention_tile_f16", *entry) for name, entry in TILE_F16.items()}
 MISTAKES |= {f"attention quads: {name}": ("attention_quads", *entry) for name, entry in QUADS.items()}
+MISTAKES |= {f"attention plain: {name}": ("attention_plain", *entry) for name, entry in PLAIN.items()}
 MISTAKES |= {f"attention once: {name}": ("attention_split", *entry) for name, entry in ONCE.items()}

@@ -16,7 +16,7 @@ from tests.tolerances import KERNEL_F16_STORAGE
 
 pytestmark = pytest.mark.gpu
 
-VARIANTS = ["fa2", "quads", "tile", "tile_f16", "once"]  # "once" is one of decode: T = 1
+VARIANTS = ["fa2", "quads", "tile", "tile_f16", "once", "plain"]  # "once" is one of decode: T = 1
 every_variant = pytest.mark.parametrize("variant", VARIANTS)
 # llvmpipe takes half a minute and more to compile "quads" and "once" for the others: they run on SwiftShader.
 QUICK_TO_COMPILE = [16, 32]
@@ -47,6 +47,12 @@ def test_attention_every_length_agrees(driver, H, heads):
 def test_attention_quads_every_length_agrees(driver, H, heads):
     for T in LENGTHS:
         check_attention(driver, Attention(T, *heads, H=H, variant="quads"))
+
+
+@pytest.mark.parametrize("H", [4, 20, 64, 128, 256])
+def test_attention_plain_every_head_dim_agrees(driver, H):
+    for T, offset in ((1, 0), (1, 80), (33, 0), (17, 239)):
+        check_attention(driver, Attention(T, 4, 2, H=H, offset=offset, variant="plain"))
 
 
 TILES = pytest.mark.parametrize("variant", ["tile", "tile_f16"])

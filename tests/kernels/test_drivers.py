@@ -20,6 +20,8 @@ def quick(driver) -> None:
     check_attention(driver, Attention(70, 9, 3, H=32, variant="quads"))
     check_attention(driver, Attention(1, 9, 3, H=32, offset=700, variant="once"))
     check_attention(driver, Attention(70, 9, 3, H=32, variant="tile"))
+    for T in (1, 17):
+        check_attention(driver, Attention(T, 9, 3, H=32, offset=20, window=9, sinks=2, variant="plain"))
     for variant in ("rows", "quads"):
         check_pattern(driver, Attention(41, 4, 1, H=32), variant=variant)
         check_pixels(driver, Attention(33, 4, 1, H=16), (0, 33), (0, 33), (5, 7), "max", variant=variant)
@@ -32,6 +34,7 @@ def quick(driver) -> None:
             checks.check_matmul(driver, T, 96, 12, fmt)
             if (T, fmt) != (9, Q8_0):
                 checks.check_matmul(driver, T, 96, 37, fmt, bias=True, placed=True, variant="quads")
+        checks.check_matmul(driver, 9, 96, 13, fmt, bias=True, placed=True, variant="plain")
         checks.check_embedding(driver, 5, 32, 40, fmt, 2)
         checks.check_lens(driver, 5, 32, 600, fmt, 2)
     checks.check_lens(driver, 9, 32, 1200, Q8_0, 2, variant="quads")

@@ -29,8 +29,8 @@ def pixels(reduce, variant="rows"):
     return check
 
 
-def matmul(T, fmt):
-    return lambda driver: checks.check_matmul(driver, T, 64, 20, fmt, bias=True)
+def matmul(T, fmt, variant=None):
+    return lambda driver: checks.check_matmul(driver, T, 64, 20, fmt, bias=True, variant=variant)
 
 
 def lens(driver):
@@ -257,6 +257,8 @@ MISTAKES = attention_mistakes.MISTAKES | {
         "vec2f(bitcast<f32>(pair & 0xffff0000u), bitcast<f32>(pair << 16))",
         matmul(1, BF16),
     ),
+    "each token gets the first one's product": ("matvec", "(t * p.d_in + d) / 4", "d / 4", matmul(9, F32, "plain")),
+    "each token is written to the first row": ("matvec", "(p.out_row0 + t)", "p.out_row0", matmul(9, F32, "plain")),
     "writes a row past the end": ("matmul", "t + i < p.T)", "t + i < p.T + 1)", matmul(9, F32)),
     "bias forgotten": ("matmul", "= values[i] + b", "= values[i]", matmul(9, F32)),
     "product not transposed": ("matmul", "return transpose(mat4x4f(x4(", "return (mat4x4f(x4(", matmul(9, F32)),

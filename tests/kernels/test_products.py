@@ -50,6 +50,13 @@ def test_matmul_groups_agree(driver, T, fmt):
     checks.check_matmul(driver, T, 64, 20, fmt, bias=True, placed=True, variant="groups")
 
 
+@pytest.mark.parametrize("fmt", [F32, F16, BF16, Q4_1, Q8_0])
+def test_matmul_plain_agrees(driver, fmt):
+    for T, d_in, d_out in ((2, 32, 1), (9, 96, 33), (65, 64, 260)):
+        checks.check_matmul(driver, T, d_in, d_out, fmt, variant="plain")
+    checks.check_matmul(driver, 3, 64, 21, fmt, bias=True, placed=True, variant="plain")
+
+
 @FORMATS
 @pytest.mark.parametrize("T", [1, 9])
 def test_matmul_bias_and_place_agree(driver, T, fmt):
