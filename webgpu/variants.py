@@ -86,10 +86,13 @@ def pick(operation: str, variant: str | None, **sizes: int) -> str:
         return every[0].name
     for each in every:
         if each.name == variant:
-            serves = all(sizes[letter] in values for letter, values in each.serves.items())
-            return variant if serves else every[0].name
+            return variant if _serves(each, sizes) else every[0].name
     names = ", ".join(each.name for each in every)
     raise UnknownVariant(f"There is no variant {variant!r} of {operation}; there are {names}.")
+
+
+def _serves(variant: Variant, sizes: Mapping[str, int]) -> bool:
+    return all(sizes[letter] in values for letter, values in variant.serves.items())
 
 
 def available(operation: str, features: Iterable[str]) -> list[str]:
@@ -97,10 +100,10 @@ def available(operation: str, features: Iterable[str]) -> list[str]:
     return [each.name for each in VARIANTS[operation] if set(each.needs) <= set(features)]
 
 
-def to_try(operation: str, features: Iterable[str], software: bool, H: int) -> list[str]:
-    """The names that a trial times on a device for head dimension H, in order; software: a CPU stands in for a GPU."""
+def to_try(operation: str, features: Iterable[str], software: bool, **sizes: int) -> list[str]:
+    """The names that a trial times on a device for these sizes, in order; software: a CPU stands in for a GPU."""
     where = {"everywhere"} if software else {"everywhere", "gpus"}
-    fit = {each.name for each in VARIANTS[operation] if each.tried in where and H in each.serves.get("H", (H,))}
+    fit = {each.name for each in VARIANTS[operation] if each.tried in where and _serves(each, sizes)}
     return [name for name in available(operation, features) if name in fit]
 
 

@@ -2,16 +2,10 @@
 import { requestDevice } from "../gpu/device.js";
 import { Model } from "../gpu/runtime.js";
 import { pick } from "../gpu/variants.js";
-import { tryVariants } from "../gpu/trial.js";
 import { loadConfig, loadWeights, stopIds, weightBytes } from "./models.js";
 import { ServerEngine } from "./server_engine.js";
 import { dismiss, notify, store } from "./state.js";
-
-/** What this browser remembers; asked for only when used, because a browser may forbid it. */
-const MEMORY = {
-  getItem: (/** @type {string} */ key) => localStorage.getItem(key),
-  setItem: (/** @type {string} */ key, /** @type {string} */ value) => localStorage.setItem(key, value),
-};
+import { tune } from "./tune.js";
 
 let losses = 0;
 /** @typedef {import("../gpu/device.js").Device} Device */
@@ -83,15 +77,14 @@ export async function loadEngine(entry, { signal, onProgress, reload }) {
   const model = await Model.load(found, { config, source }, { signal }).finally(source.close);
   watchLoss(found, reload);
   // Where a CPU stands in, the first choice is the measured one, and a trial would take the time of the first prompt.
-  if (!found.software) {
-    tryVariants(model.kernels, model.config, MEMORY).then(
-      (choice) => Object.assign(model.choice, choice),
-      () => {}, // the device was lost, which is told elsewhere; the first choice stays
-    );
-  }
+  const drawn = found.software ? () => {} : tune(model);
   return {
     kind: "webgpu",
-    run: (ids, options) => model.run(ids, options),
+    run: async (ids, options) => {
+      const trace = await model.run(ids, options);
+      drawn();
+      return trace;
+    },
     generate: (ids, sampling) => model.generate(ids, sampling),
     visible: (layer) => ({ window: model.config.windows[layer] ?? 0, sinks: 0 }),
     stopIds: stopIds(config),

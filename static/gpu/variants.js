@@ -63,8 +63,12 @@ export function pick(operation, variant, sizes) {
     const names = every.map(({ name }) => name).join(", ");
     throw new UnknownVariant(`There is no variant '${variant}' of ${operation}; there are ${names}.`);
   }
-  const serves = Object.entries(found.serves).every(([letter, values]) => values.includes(sizes[letter]));
-  return serves ? variant : every[0].name;
+  return serves(found, sizes) ? variant : every[0].name;
+}
+
+/** @param {Variant} variant @param {Record<string, number>} sizes */
+function serves(variant, sizes) {
+  return Object.entries(variant.serves).every(([letter, values]) => values.includes(sizes[letter]));
 }
 
 /**
@@ -76,12 +80,12 @@ export function available(operation, features) {
 }
 
 /**
- * The names that a trial times on a device for head dimension H, in order; software: a CPU stands in for a GPU.
- * @param {string} operation @param {Set<string>} features @param {boolean} software @param {number} H
+ * The names that a trial times on a device for these sizes, in order; software: a CPU stands in for a GPU.
+ * @param {string} operation @param {Set<string>} features @param {boolean} software @param {Record<string, number>} sizes
  */
-export function toTry(operation, features, software, H) {
-  const fit = (/** @type {Variant} */ { serves, tried }) => (tried === "everywhere" || (tried === "gpus" && !software)) && (serves.H?.includes(H) ?? true);
-  const names = VARIANTS[operation].filter(fit).map(({ name }) => name);
+export function toTry(operation, features, software, sizes) {
+  const here = software ? ["everywhere"] : ["everywhere", "gpus"];
+  const names = VARIANTS[operation].filter((each) => here.includes(each.tried) && serves(each, sizes)).map(({ name }) => name);
   return available(operation, features).filter((name) => names.includes(name));
 }
 

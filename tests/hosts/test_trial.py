@@ -1,7 +1,8 @@
 """The trial of variants: the quickest is taken, remembered, and tried again when a kernel's text or the memory changes.
 
 Plan: both hosts on a clock of our own under which one variant is quicker; an answer that is remembered is not measured;
-a memory that is damaged or names something unknown counts as empty; no buffer is left.
+a memory that is damaged or names something unknown counts as empty; a wrong kernel is out however quick; sizes and
+format are part of what is remembered; the page tries nothing before the first prompt; no buffer is left.
 """
 
 import itertools
@@ -9,12 +10,17 @@ import json
 
 import pytest
 
+from tests.checkpoints import checkpoint
 from tests.hosts.browser import open_browser
+from tests.kernels.drivers import ROOT
 from webgpu import trial
 from webgpu.buffers import Buffers
+from webgpu.kernels import Kernels
+from webgpu.ops import F32, Q4_1
 from webgpu.variants import to_try
 
-HEADS = {"N": 4, "K": 2, "H": 16}
+SIZES = {"N": 4, "K": 2, "H": 16, "D": 64, "F": 96, "fmt": Q4_1}
+OPERATIONS = ("attention", "decode", "matmul", "matvec")
 
 
 def clock(steps):
@@ -30,39 +36,66 @@ def clock(steps):
     return now
 
 
+def tried(kernels, **sizes):
+    device = kernels.device
+    return {each: to_try(each, device.features, device.software, **SIZES | sizes) for each in OPERATIONS}
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("quick", [0, 1])
 def test_trial_takes_the_quickest_and_remembers_it(kernels, tmp_path, quick):
-    names = {
-        operation: to_try(operation, kernels.device.features, kernels.device.software, HEADS["H"])
-        for operation in trial.SIZES
-    }
+    names = tried(kernels)
+    assert all(len(every) > 1 for every in names.values()), "nothing would be compared"
     steps = [0.06 if at == quick else 0.9 for every in names.values() for at in range(len(every))]
     before, memory = Buffers.live, tmp_path / "deep" / "variants.json"
-    first = trial.try_variants(kernels, **HEADS, memory=memory, now=clock(steps))
-    assert first == {operation: every[min(quick, len(every) - 1)] for operation, every in names.items()}
+    first = trial.try_variants(kernels, SIZES, memory=memory, now=clock(steps))
+    assert first == {operation: every[quick] for operation, every in names.items()}
     assert Buffers.live == before
     again = clock([])
-    assert trial.try_variants(kernels, **HEADS, memory=memory, now=again) == first and again.asked() == 0
+    assert trial.try_variants(kernels, SIZES, memory=memory, now=again) == first and again.asked() == 0
+
+
+@pytest.mark.gpu
+def test_trial_remembers_for_these_sizes_and_this_format(kernels, tmp_path):
+    memory = tmp_path / "variants.json"
+    trial.try_variants(kernels, SIZES, memory=memory, now=clock([0.06] * 9))
+    for changed, again in (({"F": 128}, 4), ({"H": 8}, 4), ({"D": 20}, 0)):
+        now = clock([0.06] * 9)
+        found = trial.try_variants(kernels, SIZES | changed, memory=memory, now=now)
+        assert now.asked() == 2 * again  # two operations of two variants, each timed once
+        assert ("matmul" in found) == (changed != {"D": 20})  # rows of any length have one product
+    now = clock([])
+    assert trial.try_variants(kernels, SIZES | {"fmt": F32}, memory=memory, now=now)["matmul"] == "registers"
+    assert now.asked() == 0  # on a CPU driver registers alone take this format
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("damage", ["{", "[]", "all of them"])
 def test_trial_damaged_memory_counts_as_empty(kernels, tmp_path, damage):
     memory = tmp_path / "variants.json"
-    trial.try_variants(kernels, **HEADS, memory=memory, now=clock([0.06] * 9))
+    trial.try_variants(kernels, SIZES, memory=memory, now=clock([0.06] * 9))
     if damage == "all of them":
         damage = json.dumps(dict.fromkeys(json.loads(memory.read_text()), "magic"))
     memory.write_text(damage)
     again = clock([0.06] * 9)
-    trial.try_variants(kernels, **HEADS, memory=memory, now=again)
+    trial.try_variants(kernels, SIZES, memory=memory, now=again)
     assert again.asked() > 0 and "magic" not in memory.read_text()
 
 
-IN_PAGE = """async (heads) => {
+@pytest.mark.gpu
+def test_trial_leaves_out_a_variant_that_is_quick_and_wrong(device):
+    text = (ROOT / "webgpu" / "matvec_quads.wgsl").read_text("utf-8")
+    assert text.count("d += 32") == 1
+    wrong = Kernels(device, {"matvec_quads.wgsl": text.replace("d += 32", "d += 64")})
+    steps = [0.06 if at else 0.9 for every in tried(wrong).values() for at in range(len(every))]
+    found = trial.try_variants(wrong, SIZES, now=clock(steps))
+    assert (found["matmul"], found["matvec"]) == ("quads", "registers")
+
+
+IN_PAGE = """async (sizes) => {
   const { requestDevice } = await import("/static/gpu/device.js");
   const { Kernels } = await import("/static/gpu/kernels.js");
-  const { tryVariants } = await import("/static/gpu/trial.js");
+  const { recallVariants, tryVariants } = await import("/static/gpu/trial.js");
   const { Buffers } = await import("/static/gpu/buffers.js");
   const kernels = await Kernels.load(await requestDevice());
   const kept = new Map();
@@ -72,11 +105,19 @@ IN_PAGE = """async (heads) => {
     let [at, asked, run] = [0, 0, 0];
     const now = () => (asked++ % 2 ? (at += run++ % 2 === quick ? 60 : 900) : at);
     if (quick < 2) kept.clear();
-    answers.push([await tryVariants(kernels, heads, memory, now), asked]);
+    answers.push([await tryVariants(kernels, sizes, memory, now), asked]);
   }
+  const recalled = await recallVariants(kernels, sizes, memory);
+  const other = await recallVariants(kernels, { ...sizes, F: 160 }, memory);
   const forbidden = { getItem() { throw new Error("no"); }, setItem() { throw new Error("no"); } };
-  const real = await tryVariants(kernels, heads, forbidden);
-  return { answers, real, live: Buffers.live, names: [...kept.keys()] };
+  const real = await tryVariants(kernels, sizes, forbidden);
+  let turn = 0;
+  const wrongIsQuick = () => (turn++ % 2 ? (turn % 4 ? 900 : 60) : 0);
+  const text = kernels.text.bind(kernels);
+  const spoiled = await Kernels.load(kernels.device);
+  spoiled.text = async (file) => (await text(file)).replace("b.sum, vec4f(scale.y)", "b.sum, vec4f(0)");
+  const honest = await tryVariants(spoiled, sizes, forbidden, wrongIsQuick);
+  return { answers, real, recalled, other, honest, live: Buffers.live, names: [...kept.keys()] };
 }"""
 
 
@@ -84,9 +125,54 @@ IN_PAGE = """async (heads) => {
 @pytest.mark.timeout(300)
 def test_trial_in_the_page_takes_the_quickest_and_remembers_it(chromium):
     with open_browser(chromium) as browser:
-        answer = browser.ask(IN_PAGE, HEADS)
+        answer = browser.ask(IN_PAGE, SIZES)
     (first, _), (second, _), (kept, asked) = answer["answers"]
-    assert first == {"attention": "fa2", "decode": "split"}
-    assert second == kept == {"attention": "quads", "decode": "once"} and asked == 0
-    assert set(answer["real"]) == {"attention", "decode"} and answer["live"] == 0
-    assert all("SwiftShader" in name and "/4/2/16/" in name for name in answer["names"])
+    assert first == {"attention": "fa2", "decode": "split", "matmul": "registers", "matvec": "registers"}
+    quads = {"attention": "quads", "decode": "once", "matmul": "quads", "matvec": "quads"}
+    assert second == kept == answer["recalled"] == quads and asked == 0
+    assert set(answer["other"]) == {"attention", "decode"}, "products of another width are another question"
+    assert set(answer["real"]) == set(quads) and answer["live"] == 0
+    assert answer["honest"]["matvec"] == "registers", "a wrong kernel has no speed"
+    assert all("SwiftShader" in name for name in answer["names"])
+    assert all("/4/2/16/" in name or "/64/96/3/" in name for name in answer["names"]) and len(answer["names"]) == 4
+
+
+TUNED = """async (ids) => {
+  const { tune } = await import("/static/app/tune.js");
+  const kept = new Map();
+  let asked = 0;
+  const memory = { getItem: (key) => (asked++, kept.get(key) ?? null), setItem: (key, value) => kept.set(key, value) };
+  const until = async (done) => {
+    for (let turns = 0; !done(); turns++) {
+      if (turns > 2000) throw new Error(`waited for ${done}`);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  };
+  const drawn = tune(model, { quietMs: 0, memory });
+  await model.kernels.fence();
+  await until(() => asked >= 4);
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  const before = asked;
+  (await model.run(ids)).destroy();
+  const { choice } = model;
+  drawn();
+  drawn();
+  await until(() => kept.size === 4 && model.choice !== choice);
+  for (const key of kept.keys()) kept.set(key, key.split("/")[1] === "decode" ? "once" : "quads");
+  const found = model.choice;
+  tune(model, { quietMs: 1e9, memory });
+  await until(() => model.choice !== found);
+  (await model.run(ids)).destroy();
+  return { before, started: choice, next: model.choice };
+}"""
+
+
+@pytest.mark.chromium
+@pytest.mark.timeout(300)
+def test_page_tries_after_the_first_prompt_and_begins_with_what_it_remembers(chromium):
+    with open_browser(chromium) as browser:
+        browser.open("llama-gqa", checkpoint("llama-gqa").folder)
+        answer = browser.ask(TUNED, [5, 9, 17])
+    one_text = {"matmul": "registers", "matvec": "registers"}  # float32 has one here, whatever the memory says
+    assert answer["before"] == 4, "a trial, which asks for each operation again, began before the first prompt"
+    assert answer["next"] == answer["started"] | {"attention": "quads", "decode": "once"} | one_text

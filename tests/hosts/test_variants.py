@@ -41,8 +41,8 @@ def test_available_follows_the_features(operation, features, mirror):
 @pytest.mark.parametrize("features", FEATURES)
 def test_trial_leaves_the_tile_to_gpus_and_f16_to_nobody(features, software, mirror):
     for H in (64, 256):
-        ours = to_try("attention", features, software, H)
-        question = {"operation": "attention", "features": features, "software": software, "H": H}
+        ours = to_try("attention", features, software, H=H)
+        question = {"operation": "attention", "features": features, "software": software, "sizes": {"H": H}}
         assert mirror.ask("to_try", **question) == ours
         assert ours == [
             name
@@ -53,6 +53,18 @@ def test_trial_leaves_the_tile_to_gpus_and_f16_to_nobody(features, software, mir
             )
             if fits
         ]
+
+
+@pytest.mark.parametrize("software", [True, False])
+@pytest.mark.parametrize("features", FEATURES)
+@pytest.mark.parametrize("fmt", [1, 3, 4])
+def test_trial_leaves_groups_to_gpus_and_a_format_to_those_who_take_it(fmt, features, software, mirror):
+    for operation, formats in (("matmul", (3,)), ("matvec", (3, 4))):
+        ours = to_try(operation, features, software, fmt=fmt, H=64)
+        question = {"operation": operation, "features": features, "software": software, "sizes": {"fmt": fmt, "H": 64}}
+        assert mirror.ask("to_try", **question) == ours
+        assert ("groups" in ours) == (not software)
+        assert ("quads" in ours) == ("subgroups" in features and fmt in formats)
 
 
 @pytest.mark.parametrize("H", [16, 20, 64, 80, 128, 256])

@@ -45,7 +45,7 @@ def test_matmul_quads_agree(driver, T, fmt):
 @pytest.mark.parametrize("T", [1, 2, 16, 17, 65])  # one token, teams, tiles of 32
 def test_matmul_groups_agree(driver, T, fmt):
     step = 32 if fmt in (Q4_1, Q8_0) else 8
-    for d_in, d_out in ((step, 1), (256 + step, 67)):  # a team takes 256 features a turn, a tile has 64 columns
+    for d_in, d_out in ((step, 1), (256 + step, 130)):  # a team takes 256 features a turn, a tile has 64 columns
         checks.check_matmul(driver, T, d_in, d_out, fmt, variant="groups")
     checks.check_matmul(driver, T, 64, 20, fmt, bias=True, placed=True, variant="groups")
 
