@@ -168,7 +168,7 @@ def lens(asked: Mapping[str, Any]) -> Case:
     targets = (np.arange(T, dtype=np.uint32) * np.uint32(7919) % np.uint32(V)).astype(np.uint32)
     names = {name: name for name in ("ids", "logits", "stats", "targets")}
     tables = [("weight", 0, V, *(["scales"] if "scales" in stored else []))]
-    scratch = lens_ops.lens_scratch(tables, rows=T, D=D, V=V, k=TOP)
+    scratch = lens_ops.lens_scratch(tables, rows=T, D=D, V=V, fmt=FORMATS[form], k=TOP, variant=asked["variant"])
     dispatches = lens_ops.lens(
         x="x", tables=tables, rows=T, D=D, V=V, fmt=FORMATS[form], k=TOP, **names,
         **{name: name for name in scratch}, **chosen(asked["variant"]),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from webgpu.ops import MAX_TURNS, NONE, Dispatch, UnsupportedShape, ceil_div, fold
+from webgpu.ops import MAX_TURNS, NONE, Dispatch, UnsupportedShape, ceil_div, fold, matmul
 from webgpu.variants import pick
 
 MAX_TOP_K = 16
 LENS_TILE = 512  # vocabulary rows per invocation of lens_tile
 LENS_PARTS = 1024  # most tiles a row's merge can take
+LENS_WHOLE_BYTES = 64 << 20  # most bytes of logits that "groups" keeps for a moment; beyond, the first variant runs
 
 
 def lens_tile(D: int, V: int, k: int = 10) -> int:
@@ -25,8 +26,16 @@ def lens_parts(tables: list, *, D, V, k=10) -> int:
     return sum(ceil_div(v_count, lens_tile(D, V, k)) for _, _, v_count, *_ in tables)
 
 
-def lens_scratch(tables: list, *, rows, D, V, k=10) -> dict[str, int]:
+def lens_variant(variant: str | None, *, rows, V, fmt) -> str:
+    """The variant that will run."""
+    picked = pick("lens", variant, fmt=fmt)
+    return pick("lens", None) if picked == "groups" and 4 * rows * V > LENS_WHOLE_BYTES else picked
+
+
+def lens_scratch(tables: list, *, rows, D, V, fmt, k=10, variant=None) -> dict[str, int]:
     """Bytes of each scratch buffer that lens needs, by argument name."""
+    if lens_variant(variant, rows=rows, V=V, fmt=fmt) == "groups":
+        return {"whole": rows * V * 4}
     parts = lens_parts(tables, D=D, V=V, k=k)
     return {
         "target_logit": rows * 4,
@@ -44,10 +53,11 @@ def lens(
     logits,
     stats,
     *,
-    target_logit,
-    part_logits,
-    part_ids,
-    part_stats,
+    target_logit=NONE,
+    part_logits=NONE,
+    part_ids=NONE,
+    part_stats=NONE,
+    whole=NONE,
     rows,
     D,
     V,
@@ -67,8 +77,13 @@ def lens(
         raise UnsupportedShape(f"the model's width is {D}; the lens takes multiples of 8.")
     if not 1 <= k <= MAX_TOP_K:
         raise UnsupportedShape(f"k is {k}; the lens keeps 1 to {MAX_TOP_K} tokens.")
+    picked = lens_variant(variant, rows=rows, V=V, fmt=fmt)
+    if picked == "groups":
+        bindings = {"whole": whole, "targets": targets, "ids": ids, "logits": logits, "stats": stats}
+        rest = Dispatch("lens_groups", {"TOP_K": k}, {"rows": rows, "V": V}, fold(rows), bindings)
+        return [*_products(x, tables, whole, rows, D, V, fmt), rest]
     tile, parts, part0 = lens_tile(D, V, k), lens_parts(tables, D=D, V=V, k=k), 0
-    weights, quads, first, second = {"WEIGHT_FORMAT": fmt}, pick("lens", variant, fmt=fmt) == "quads", [], []
+    weights, quads, first, second = {"WEIGHT_FORMAT": fmt}, picked == "quads", [], []
     for table, v0, v_count, *rest in tables:
         scales = rest[0] if rest else NONE
         shape = {"rows": rows, "D": D, "v0": v0, "v_count": v_count}
@@ -122,3 +137,12 @@ def lens(
         },
     )
     return [*first, *second, merge]
+
+
+def _products(x: str, tables: list, whole: str, rows: int, D: int, V: int, fmt: int) -> list[Dispatch]:
+    """Logits [rows,V] of all tables, each into its columns."""
+    rest = {"T": rows, "d_in": D, "fmt": fmt, "out_stride": V, "variant": "groups"}
+    return [
+        matmul(x, table, None, whole, d_out=v_count, out_col0=v0, scales=scales[0] if scales else NONE, **rest)
+        for table, v0, v_count, *scales in tables
+    ]

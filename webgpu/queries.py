@@ -90,7 +90,7 @@ def logits(
 def lens(
     config: Config, placed: Mapping[str, Placed], *, sources: list[tuple[int, int, int]], choice: Choice = None
 ) -> Builder:
-    """Logit lens of rows of the residual stream, fused: like `logits`, but no [R,V] is kept. D is a multiple of 8.
+    """Logit lens of rows of the residual stream, like `logits`, but no [R,V] comes back. D is a multiple of 8.
 
     In: buffer `targets` [R] u32,
     0xffffffff = none. Out: `lens_ids` and `lens_logits` [R,10], `lens_stats` [R,4] f32 = (lse, entropy in nats,
@@ -101,15 +101,15 @@ def lens(
     normed = plan.norm(x, NORM, plan.buffer("lens_normed", rows * c.D), rows, c.D)
     head = placed[plan.head()]
     tables = [(piece.buffer, piece.row0, piece.rows, piece.scales) for piece in head.pieces]
-    sizes = lens_ops.lens_scratch(tables, rows=rows, D=c.D, V=c.V, k=TOP)
+    how = {"rows": rows, "D": c.D, "V": c.V, "fmt": head.fmt, "k": TOP, "variant": plan.choice.get("lens")}
+    sizes = lens_ops.lens_scratch(tables, **how)
     dispatches = lens_ops.lens(
         x=normed, tables=tables, targets=plan.buffer("targets", rows), ids=plan.buffer("lens_ids", rows * TOP),
         logits=plan.buffer("lens_logits", rows * TOP), stats=plan.buffer("lens_stats", rows * 4),
-        rows=rows, D=c.D, V=c.V, fmt=head.fmt, k=TOP, variant=plan.choice.get("lens"),
-        **{name: plan.buffer(f"lens_{name}", size // 4) for name, size in sizes.items()},
+        **how, **{name: plan.buffer(f"lens_{name}", size // 4) for name, size in sizes.items()},
     )  # fmt: skip
     for dispatch in dispatches:
-        multiplies = dispatch.kernel in ("lens_tile", "lens_quads")
+        multiplies = dispatch.kernel not in ("lens_target", "lens_merge", "lens_groups")
         plan.emit(dispatch, 2 * rows * c.D * c.V // len(tables) if multiplies else 0)
     return plan
 

@@ -71,8 +71,9 @@ VARIANTS: dict[str, tuple[Variant, ...]] = {
     ),
     # RMSNorm; workgroups share a row
     "norm": (Variant("rows"), Variant("groups", tried="gpus")),
-    # the unembedding; quads share each load of x (table of Q8_0 blocks, format 4)
-    "lens": (Variant("rows"), Variant("quads", ("subgroups",), {"fmt": (4,)})),
+    # the unembedding; quads share each load of x (table of Q8_0 blocks, format 4); workgroups share the tiles of its
+    # product, and then rows of logits
+    "lens": (Variant("rows"), Variant("quads", ("subgroups",), {"fmt": (4,)}), Variant("groups", tried="gpus")),
 }
 
 
@@ -119,7 +120,7 @@ def first_choice(features: Iterable[str], software: bool, words: str = "") -> di
     if software:
         choice = dict.fromkeys(("cells", "matmul", "matvec", "lens"), "quads")
     else:
-        choice = dict.fromkeys(("matmul", "matvec", "norm"), "groups")
+        choice = dict.fromkeys(("matmul", "matvec", "norm", "lens"), "groups")
     if words.startswith("SwiftShader"):
         choice |= {"attention": "quads", "decode": "once"}
     return {operation: name for operation, name in choice.items() if name in available(operation, features)}

@@ -132,7 +132,7 @@ function lens({ T, D, V, format, variant }) {
   const targets = Uint32Array.from({ length: T }, (_, row) => (row * 7919) % V);
   /** @type {import("../gpu/ops.js").Table[]} */
   const tables = [buffers.scales ? ["weight", 0, V, "scales"] : ["weight", 0, V]];
-  const scratch = /** @type {Record<string, number>} */ (lensScratch(tables, { rows: T, D, V, k: TOP }));
+  const scratch = lensScratch(tables, { rows: T, D, V, fmt: FORMATS[format], k: TOP, ...chosen(variant) });
   const names = Object.fromEntries(["ids", "logits", "stats", "targets", ...Object.keys(scratch)].map((name) => [name, name]));
   const call = { x: "x", tables, ...names, rows: T, D, V, fmt: FORMATS[format], k: TOP, ...chosen(variant) };
   const dispatches = lensDispatches(/** @type {any} */ (call));

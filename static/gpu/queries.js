@@ -90,7 +90,7 @@ export function logits(config, placed, { sources, choice = {} }) {
 }
 
 /**
- * Logit lens of rows of the residual stream, fused: like `logits`, but no [R,V] is kept. D is a multiple of 8.
+ * Logit lens of rows of the residual stream, like `logits`, but no [R,V] comes back. D is a multiple of 8.
  * In: `targets` [R] u32, 0xffffffff = none. Out: `lens_ids`, `lens_logits` [R,10], `lens_stats` [R,4] f32.
  * @param {Config} config @param {Layout} placed @param {{sources: Source[], choice?: Choice}} options
  */
@@ -105,14 +105,13 @@ export function lens(config, placed, { sources, choice = {} }) {
   const ids = plan.buffer("lens_ids", rows * TOP);
   const best = plan.buffer("lens_logits", rows * TOP);
   const stats = plan.buffer("lens_stats", rows * 4);
-  const sizes = lensScratch(tables, { rows, D, V, k: TOP });
-  const scratch = { target_logit: "", part_logits: "", part_ids: "", part_stats: "" };
-  for (const name of /** @type {(keyof typeof scratch)[]} */ (Object.keys(scratch))) {
-    scratch[name] = plan.buffer(`lens_${name}`, sizes[name] / 4);
-  }
   const how = { rows, D, V, fmt, k: TOP, variant: plan.choice.lens };
+  /** @type {Record<string, string>} */
+  const scratch = {};
+  for (const [name, bytes] of Object.entries(lensScratch(tables, how))) scratch[name] = plan.buffer(`lens_${name}`, bytes / 4);
   for (const dispatch of lensOps({ x, tables, targets, ids, logits: best, stats, ...scratch, ...how })) {
-    plan.emit(dispatch, ["lens_tile", "lens_quads"].includes(dispatch.kernel) ? Math.floor((2 * rows * D * V) / tables.length) : 0);
+    const multiplies = !["lens_target", "lens_merge", "lens_groups"].includes(dispatch.kernel);
+    plan.emit(dispatch, multiplies ? Math.floor((2 * rows * D * V) / tables.length) : 0);
   }
   return plan;
 }

@@ -38,7 +38,7 @@ export const VARIANTS = {
   ],
   matvec: [variant("registers"), variant("quads", ["subgroups"], { fmt: [3, 4] }), variant("groups", [], {}, "gpus")],
   norm: [variant("rows"), variant("groups", [], {}, "gpus")],
-  lens: [variant("rows"), variant("quads", ["subgroups"], { fmt: [4] })],
+  lens: [variant("rows"), variant("quads", ["subgroups"], { fmt: [4] }), variant("groups", [], {}, "gpus")],
 };
 
 /** No variant of that name; the message lists those there are. */
@@ -98,7 +98,7 @@ export function firstChoice(features, software, words = "") {
   /** @type {Record<string, string>} */
   const choice = software
     ? { cells: "quads", matmul: "quads", matvec: "quads", lens: "quads" }
-    : { matmul: "groups", matvec: "groups", norm: "groups" };
+    : { matmul: "groups", matvec: "groups", norm: "groups", lens: "groups" };
   if (words.startsWith("SwiftShader")) Object.assign(choice, { attention: "quads", decode: "once" });
   return Object.fromEntries(Object.entries(choice).filter(([operation, name]) => available(operation, features).includes(name)));
 }

@@ -29,7 +29,7 @@ export function firstPlans(config, placed, choice) {
     thumbnails(config, placed, { layer0: 0, layers, T, out: T, reduce: "max", choice }),
     thumbnails(config, placed, { layer0: 0, layers, T, out: T / 2, reduce: "max", choice }), // more tokens than pixels
     logits(config, placed, { sources, choice }),
-    ...(config.D % 8 ? [] : [lens(config, placed, { sources, choice })]),
+    ...(config.D % 8 ? [] : [1, ...TOKENS].map((rows) => lens(config, placed, { sources: [[config.L, 0, rows]], choice }))),
   ];
 }
 

@@ -15,6 +15,7 @@ ASKED = [
     {"op": "matmul", "T": 1, "d_in": 64, "d_out": 9, "format": "q8_0", "variant": "quads"},
     {"op": "matmul", "T": 5, "d_in": 64, "d_out": 9, "format": "f16", "variant": "quads"},
     {"op": "lens", "T": 2, "D": 64, "V": 700, "format": "q8_0", "variant": "quads"},
+    {"op": "lens", "T": 2, "D": 64, "V": 700, "format": "q8_0", "variant": "groups"},
     {"op": "lens", "T": 2, "D": 64, "V": 700, "format": "q8_0"}, {"op": "lens", "T": 3, "D": 64, "V": 700},
 ]  # fmt: skip
 REFUSED = [

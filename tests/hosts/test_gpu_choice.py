@@ -19,7 +19,8 @@ FORCE = "async (choice) => { Object.assign(model.choice, choice); return model.c
 RUN = """async (ids) => {
   const trace = await model.run(ids);
   const [logits, pattern] = [await trace.read("logits"), await trace.read("pattern", 2)];
-  const answer = { logits: [...logits], pattern: [...pattern], generated: [] };
+  const { targetRank } = await trace.lensRows({ layer: 3, row0: 0, rows: 5, target: 17 });
+  const answer = { logits: [...logits], pattern: [...pattern], rank: [...targetRank], generated: [] };
   trace.destroy();
   for await (const { id } of model.generate(ids, { maxTokens: 5 })) answer.generated.push(id);
   return answer;
@@ -44,6 +45,11 @@ def test_model_as_on_a_gpu_agrees_with_transformers(name, load):
             assert np.abs(trace.read("pattern", layer) - exact[:, :T, :T]).max() < HOST_PATTERN
         logprobs, exact = log_softmax(trace.read("logits")), log_softmax(expected.logits[:T])
         assert np.abs(logprobs - exact).max() < HOST_LOGPROB
+        if model.config.D % 8 == 0:  # the lens reads what the product with the vocabulary gave
+            lens = trace.lens()
+            np.testing.assert_array_equal(lens["ids"][-1, :, 0], exact.argmax(-1))
+            best = np.take_along_axis(exact, lens["ids"][-1].astype(np.int64), -1)
+            assert np.abs(lens["logprobs"][-1] - best).max() < HOST_LOGPROB
         trace.destroy()
     assert greedy(model, ids[:9]) == wanted
 
@@ -76,4 +82,5 @@ def test_model_in_the_page_as_on_a_gpu_agrees_with_transformers(chromium):
     assert np.abs(pattern - expected.attentions[2]).max() < HOST_PATTERN
     logprobs = log_softmax(np.array(answer["logits"]).reshape(len(ids), -1))
     assert np.abs(logprobs - log_softmax(expected.logits)).max() < HOST_LOGPROB
-    assert answer["generated"] == wanted
+    rank = (np.argsort(-expected.logits[:5], axis=1, kind="stable") == 17).argmax(1)
+    assert answer["rank"] == rank.tolist() and answer["generated"] == wanted

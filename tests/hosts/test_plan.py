@@ -115,6 +115,7 @@ QUERIES = [
     ("logits", {"sources": [[3, 5, 3]]}),
     ("logits", {"sources": [[3, 899, 1]]}),
     ("lens", {"sources": [[0, 5, 3], [3, 899, 1]]}),
+    ("lens", {"sources": [[0, 5, 30], [3, 899, 1]], "choice": {"lens": "groups", "norm": "groups"}}),
 ]
 
 

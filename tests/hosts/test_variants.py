@@ -97,7 +97,7 @@ def test_first_choice_is_available_and_alike(features, software, mirror):
         dict.fromkeys(("cells", "matmul", "matvec", "lens"), "quads") if software and "subgroups" in features else {}
     )
     if not software:  # whatever its features
-        quads = dict.fromkeys(("matmul", "matvec", "norm"), "groups")
+        quads = dict.fromkeys(("matmul", "matvec", "norm", "lens"), "groups")
     swift = {"decode": "once"} | ({"attention": "quads"} if "subgroups" in features else {})
     for words, more in (("a card", {}), ("SwiftShader (a CPU stands in for a GPU)", swift)):
         ours = first_choice(features, software, words)

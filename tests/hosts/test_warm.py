@@ -34,7 +34,8 @@ def test_warm_compiles_what_a_first_prompt_runs(name, choice, dtype, mirror):
             wall = {"layer0": 0, "layers": 1, "T": T, "out": out, "reduce": "max"}
             plans.append(queries.thumbnails(parsed, weights, **wall, choice=choice))
         plans.append(queries.logits(parsed, weights, sources=[(parsed.L, T - 1, 1)], choice=choice))
-        plans.append(queries.lens(parsed, weights, sources=[(0, 0, T)], choice=choice))
+        for rows in (1, T):
+            plans.append(queries.lens(parsed, weights, sources=[(0, 0, rows)], choice=choice))
         needed |= pipelines([plan_json(plan) for plan in plans])
     theirs = mirror.ask("warm", raw=GOOD[name], choice=choice, dtype=dtype, most_bytes=1 << 27)
     assert pipelines(theirs) == needed

@@ -38,6 +38,7 @@ def quick(driver) -> None:
         checks.check_embedding(driver, 5, 32, 40, fmt, 2)
         checks.check_lens(driver, 5, 32, 600, fmt, 2)
     checks.check_lens(driver, 9, 32, 1200, Q8_0, 2, variant="quads")
+    checks.check_lens(driver, 3, 32, 700, Q8_0, 2, variant="groups")
     checks.check_embedding(driver, 5, 24, 40, F16, 2)
     for variant in ("rows", "groups"):
         checks.check_rmsnorm(driver, 5, 24, variant=variant)

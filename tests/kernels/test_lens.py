@@ -29,17 +29,26 @@ def test_lens_quads_agree(driver, rows, V, chunks):
     check_lens(driver, rows, 64, V, Q8_0, chunks, variant="quads")
 
 
+@pytest.mark.parametrize("rows", [1, 3, 17])  # each another product
+@pytest.mark.parametrize(("V", "chunks"), [(12, 1), (255, 1), (257, 1), (1200, 3)])
+def test_lens_groups_agree(driver, rows, V, chunks):
+    check_lens(driver, rows, 64, V, Q8_0, chunks, variant="groups")
+    check_lens(driver, rows, 24, V, F16, chunks, variant="groups")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("k", [1, 5, 16])
 def test_lens_other_k_agrees(driver, k):
     check_lens(driver, 6, 24, 700, F32, k=k)
     check_lens(driver, 6, 32, 700, Q8_0, k=k, variant="quads")
+    check_lens(driver, 6, 32, 700, Q8_0, k=k, variant="groups")
 
 
 @pytest.mark.slow
 def test_lens_model_size_agrees(driver):
     check_lens(driver, 9, 576, 49_152, F16, chunks=2)
     check_lens(driver, 9, 576, 49_152, Q8_0, chunks=2, variant="quads")
+    check_lens(driver, 33, 576, 49_152, Q8_0, chunks=2, variant="groups")
 
 
 @pytest.mark.slow

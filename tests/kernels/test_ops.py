@@ -36,7 +36,7 @@ def test_fold_covers_every_group(groups):
 def test_every_dispatch_names_what_the_manifest_declares():
     manifest = load_manifest()
     tables = [("w", 0, 100)]
-    scratch = {name: name for name in lens_ops.lens_scratch(tables, rows=3, D=8, V=100)}
+    scratch = {name: name for name in lens_ops.lens_scratch(tables, rows=3, D=8, V=100, fmt=0)}
     dispatches = [
         ops.embedding("ids", "w", "x", T=5, D=8, v0=0, v_count=9, fmt=0),
         ops.rmsnorm("x", "w", "y", rows=5, width=8, eps=1e-5),
@@ -58,6 +58,7 @@ def test_every_dispatch_names_what_the_manifest_declares():
         ops.add("a", "b", "c", count=5),
         *lens_ops.lens("x", tables, "t", "i", "l", "s", **scratch, rows=3, D=8, V=100, fmt=0),
         *lens_ops.lens("x", tables, "t", "i", "l", "s", **scratch, rows=3, D=32, V=100, fmt=4, variant="quads"),
+        *lens_ops.lens("x", tables, "t", "i", "l", "s", whole="a", rows=3, D=32, V=100, fmt=4, variant="groups"),
     ]
     assert {d.kernel for d in dispatches} == {name for name in manifest if not name.startswith("ceiling_")}
     for d in dispatches:

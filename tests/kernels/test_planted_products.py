@@ -17,6 +17,10 @@ def groups(T, fmt, d_in=64, bias=True):
     return lambda driver: checks.check_matmul(driver, T, d_in, 75, fmt, bias=bias, variant="groups")
 
 
+def lens_groups(driver):
+    checks.check_lens(driver, 3, 64, 2300, Q8_0, 2, variant="groups")
+
+
 def norm(driver):
     checks.check_rmsnorm(driver, 3, 100, variant="groups")
 
@@ -154,6 +158,23 @@ MISTAKES = {
         "columns[place + 64] = sum[0]",
         groups(35, F16),
     ),
+    "lens groups forget a half": ("lens_groups", "merged(sums[local], sums[local + half])", "sums[local]", lens_groups),
+    "lens groups tie goes to the higher id": (
+        "lens_groups",
+        "best_id[local + half] < best_id",
+        "best_id[local + half] > best_id",
+        lens_groups,
+    ),
+    "lens groups' winner stays": ("lens_groups", "at = min(at + 1, TOP_K - 1)", "at = 0", lens_groups),
+    "lens groups' list out of order": ("lens_groups", "min(logit, top[i - 1])", "logit", lens_groups),
+    "lens groups' sum not rescaled": ("lens_groups", "a.y * keep + b.y * e", "a.y + b.y", lens_groups),
+    "lens groups rank an equal before": (
+        "lens_groups",
+        "logit == wanted_logit && v < wanted",
+        "logit == wanted_logit",
+        lens_groups,
+    ),
+    "lens groups' second table in the first's columns": ("matmul_few_groups", "p.out_col0 + m]", "m]", lens_groups),
     "norm halves once too few": ("rmsnorm_groups", "half > 0;", "half > 1;", norm),
     "norm forgets what is beyond the workgroup": (
         "rmsnorm_groups",
