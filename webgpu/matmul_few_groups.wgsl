@@ -1,7 +1,7 @@
-// Matrix product of few tokens (2 to 16) on a GPU: a weight row is read by a team, as in matvec_groups.wgsl.
+// Matrix product of few tokens (2 to 32) on a GPU: a weight row is read by a team, as in matvec_groups.wgsl.
 //   out[t,m] = sum_d x[t,d] weight[m,d] + bias[m]
 // Grid: a workgroup owns 8 rows and 8 columns of out, each of its two teams of 32 invocations 8 x 4; blocks of rows vary
-//       fastest, so that the second one finds the weights in the cache; folded into y.
+//       fastest, so that the second finds the weights in the cache; folded into y.
 // In:  x [T,d_in] f32, weight [d_out,d_in] in WEIGHT_FORMAT (d_in a multiple of 8), bias [d_out] f32 when HAS_BIAS,
 //      scales of the blocks of formats 3 and 4 (weights/blocks.py).
 // Out: element (t,m) at out[(out_row0 + t) * out_stride + out_col0 + m]: straight into a cache or a wider matrix.

@@ -30,7 +30,7 @@ __all__ = [
 ]  # fmt: skip
 
 F32, F16, BF16, Q4_1, Q8_0 = 0, 1, 2, 3, 4
-FEW_TOKENS = 16  # up to here workgroups share rows of weights, beyond a tile of the product
+FEW_TOKENS = 32  # up to here workgroups share rows of weights, beyond a tile of the product
 
 
 def embedding(ids, table, out, *, T, D, v0, v_count, fmt, scales=NONE) -> Dispatch:

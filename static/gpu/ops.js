@@ -20,7 +20,7 @@ export const MAX_TOP_K = 16;
 export const LENS_TILE = 512;
 export const LENS_PARTS = 1024;
 /** Up to here workgroups share rows of weights, beyond a tile of the product. */
-export const FEW_TOKENS = 16;
+export const FEW_TOKENS = 32;
 
 /**
  * Write out [T,D] for the ids that fall into this table's vocabulary rows v0 .. v0+v_count-1.
