@@ -13,6 +13,7 @@ from pathlib import Path
 from weights.checkpoint import Checkpoint, CheckpointError, open_checkpoint
 from weights.errors import quoted
 from weights.places import OWN_MODELS, is_id, models_dir
+from weights.report_fields import is_line
 from weights.tokens import Tokens, load_tokenizer
 
 __all__ = [
@@ -149,7 +150,7 @@ def _entry(id: str, folder: Path) -> Entry:
 
 def _pointed_at(folder: Path) -> Path:
     """The folder that a registered model points at. Raises BrokenModel."""
-    target = _card(folder / POINTER).get("folder")
+    target = _strings(folder / POINTER).get("folder")
     if not target or not os.path.isdir(target):
         raise BrokenModel(
             f"{quoted(folder.name)} points at {quoted(target or '', 200)}, which is not there; pull the folder again."
@@ -163,7 +164,12 @@ def card_of(folder: Path) -> dict[str, str]:
 
 
 def _card(path: Path) -> dict[str, str]:
-    """The short strings of a card; an unreadable card says nothing."""
+    """The short lines of a card; text that cannot be shown on a line says nothing."""
+    return {key: value for key, value in _strings(path).items() if is_line(value)}
+
+
+def _strings(path: Path) -> dict[str, str]:
+    """The short strings of a JSON object in a file; an unreadable file has none."""
     with contextlib.suppress(OSError, ValueError, RecursionError):
         if path.is_file() and path.stat().st_size <= MAX_CARD_BYTES:
             card = json.loads(path.read_bytes())

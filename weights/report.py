@@ -1,6 +1,7 @@
 """What was measured of a model's heads, read from its folder and checked before anyone shows it.
 
-    heads.json    {"model_sha256", "heads": [{"layer", "head", <score>: -1..1, ..., "called": [names]}]}, every head
+    heads.json    {"model_sha256", "heads": [{"layer", "head", <score>: -1..1, ..., "called": [names]}]}, every head;
+                  "measured_on": {<score>: words}, where it is known: what a score was measured on
     prompts.json  {"model_sha256", "prompts": [{"id", "title", "text", "layer", "head", "query", "keys", "weight",
                   "next", "says"}]}: prompts to offer, the head to look at, why, what its query puts on the keys
     card.json     "sha256", "parameters", "training_minutes", "commit", "data" and "measured": {"depth": {text:
@@ -12,7 +13,6 @@ another model is worse than none. Whether `query` and `keys` lie within the text
 """
 
 import json
-import math
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -24,6 +24,7 @@ from weights.strict_json import depth
 MAX_BYTES = 1024 * 1024
 MAX_DEPTH = 16
 MAX_PROMPTS = 24
+MOST_MINUTES = 1e9
 SCORES = (
     "previous_token", "induction", "duplicate_token", "first_token", "selectivity", "receiver_first",
     "receiver_second", "look_up",
@@ -55,10 +56,14 @@ class Measured:
 
 @dataclass
 class Report:
-    """heads, prompts: [] when there is no such file. depth, about: {} alike. problems: a sentence per file left out."""
+    """heads, prompts: [] when there is no such file. measured_on, depth, about: {} alike.
+
+    problems: a sentence for each file that is left out.
+    """
 
     heads: list[dict] = field(default_factory=list)
     scores: list[str] = field(default_factory=list)
+    measured_on: dict[str, str] = field(default_factory=dict)
     prompts: list[dict] = field(default_factory=list)
     depth: dict[str, dict] = field(default_factory=dict)
     about: dict = field(default_factory=dict)
@@ -113,7 +118,7 @@ def _check_hash(given: object, model: Measured) -> None:
 
 
 def _heads(value: dict, model: Measured, report: Report) -> None:
-    """Fills `heads`, layer by layer, and `scores`, the names that every head has."""
+    """Fills `heads`, layer by layer, `scores`, the names that every head has, and `measured_on`."""
     _check_hash(value.get("model_sha256"), model)
     listed = fields.listed(value, "heads", most=model.L * model.N, least=model.L * model.N)
     scores = [name for name in SCORES if name in fields.entry(listed[0], {}, "head 0", rest=True)]
@@ -129,8 +134,11 @@ def _heads(value: dict, model: Measured, report: Report) -> None:
     places = {(entry["layer"], entry["head"]) for entry in entries}
     if len(places) != len(entries):
         raise fields.ReportField("a head stands there twice; each may stand once, so remove one.")
+    on = fields.entry(value.get("measured_on", {}), {}, "measured_on", rest=True)
+    measured_on = {name: fields.line(on[name], f"measured_on, {name},", 80) for name in scores if name in on}
     report.heads = sorted(entries, key=lambda entry: (entry["layer"], entry["head"]))
     report.scores = scores
+    report.measured_on = measured_on
 
 
 def _prompts(value: dict, model: Measured, report: Report) -> None:
@@ -169,7 +177,7 @@ def _card(value: dict, model: Measured, report: Report) -> None:
     }
     about = {
         "parameters": partial(fields.whole, below=10**15),
-        "training_minutes": partial(fields.number, low=0, high=math.inf),
+        "training_minutes": partial(fields.number, low=0, high=MOST_MINUTES),
         "commit": partial(fields.line, longest=60),
         "data": partial(fields.line, longest=400),
     }

@@ -1,13 +1,16 @@
 """Single values of a report, each read strictly: what is not as the rule says is refused with its place and the rule.
 
 Every reader takes (value, where) and returns the value; `where` names the place for the sentence. Text is Unicode that
-can be written as UTF-8: a lone surrogate from a JSON escape could not even be sent.
+can be written as UTF-8: a lone surrogate from a JSON escape could not even be sent. A line shows something, stays one
+line and turns no direction of writing around: it stands in sentences of the page's own.
 """
 
-import math
+import unicodedata
 from collections.abc import Callable, Mapping
 
 from weights.errors import CheckpointError, quoted
+
+BIDI_CONTROLS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 class ReportField(CheckpointError):
@@ -35,11 +38,9 @@ def wholes(value: object, where: str, most: int, below: int) -> list[int]:
 
 
 def number(value: object, where: str, low: float, high: float) -> float:
-    """A finite number from low to high."""
+    """A number from low to high, both finite; a whole one may be larger than any float and is then refused."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not low <= value <= high:
         raise _refuse(where, value, f"a number from {low} to {high}")
-    if not math.isfinite(value):
-        raise _refuse(where, value, "a finite number")
     return value
 
 
@@ -58,10 +59,16 @@ def text(value: object, where: str, longest: int) -> str:
 
 
 def line(value: object, where: str, longest: int) -> str:
-    """Text on one line, without control characters."""
-    if any(ord(character) < 32 or ord(character) == 127 for character in text(value, where, longest)):
-        raise _refuse(where, value, "one line without control characters")
+    """Text on one line, see `is_line`."""
+    if not is_line(text(value, where, longest)):
+        raise _refuse(where, value, "one line that is not blank, without control characters")
     return value
+
+
+def is_line(value: str) -> bool:
+    """Whether text shows something and can be sent, without line breaks, control characters and bidi controls."""
+    kinds = {unicodedata.category(character) for character in value}
+    return bool(value.strip()) and not kinds & {"Cc", "Cs", "Zl", "Zp"} and not BIDI_CONTROLS & set(value)
 
 
 def texts(value: object, where: str, most: int, longest: int) -> list[str]:

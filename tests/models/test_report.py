@@ -29,8 +29,9 @@ def files() -> dict[str, dict]:
         "weight": 0.9, "next": " d", "says": "Layer 1, head 2: it looks back.",
     }  # fmt: skip
     depth = {"stories": {"agreement": [0.0, 0.5, 1], "cross_entropy": [20.0, 5, 3.25]}}
+    measured_on = {"induction": "random tokens", "of another model": 7}
     return {
-        "heads.json": {"model_sha256": HASH, "heads": heads},
+        "heads.json": {"model_sha256": HASH, "heads": heads, "measured_on": measured_on},
         "prompts.json": {"model_sha256": HASH, "prompts": [prompt]},
         "card.json": {"sha256": {"model.safetensors": HASH}, "measured": {"depth": depth}, "data": "Stories, CC0."},
     }
@@ -46,7 +47,7 @@ def read(folder, changed: dict | None = None):
 def test_report_of_the_embedded_model_is_read_whole():
     checkpoint = catalogue.find("tiny").open()
     report = read_report(Measured(OWN_MODELS / "tiny", checkpoint.hash, 4, 8, 512))
-    assert report.problems == [] and report.scores == list(SCORES)
+    assert report.problems == [] and report.scores == list(SCORES) == list(report.measured_on)
     assert [(head["layer"], head["head"]) for head in report.heads] == [(i // 8, i % 8) for i in range(32)]
     assert [prompt["id"] for prompt in report.prompts] == ["coreference", "induction", "names", "tables"]
     assert {len(values) for rows in report.depth.values() for values in rows.values()} == {5}
@@ -62,7 +63,7 @@ def test_well_formed_files_are_read(tmp_path):
     report = read(tmp_path)
     assert report.problems == [] and len(report.heads) == 6 and report.heads[5]["induction"] == 0.25
     assert report.prompts[0]["keys"] == [0, 1] and report.depth["stories"]["agreement"] == [0, 0.5, 1]
-    assert report.about == {"data": "Stories, CC0."}
+    assert report.about == {"data": "Stories, CC0."} and report.measured_on == {"induction": "random tokens"}
 
 
 def broken(name: str, path: list, value) -> dict:
@@ -94,7 +95,12 @@ RULES = [
     ("heads.json", ["heads", 4, "induction"], 1.5, "number from -1 to 1"),
     ("heads.json", ["heads", 4, "called"], "induction", "list of at most 16"),
     ("heads.json", ["heads", 4, "called"], ["a\nb"], "one line"),
+    ("heads.json", ["heads", 4, "called"], ["a\u2028b"], "one line"),
+    ("heads.json", ["heads", 4, "called"], ["\u202egnidnatsrednu"], "one line"),
+    ("heads.json", ["measured_on"], "text", "an object"),
+    ("heads.json", ["measured_on", "induction"], "x" * 81, "text of 1 to 80"),
     ("prompts.json", ["prompts"], [], "list of 1 to 24"),
+    ("prompts.json", ["prompts", 0, "title"], "  ", "not blank"),
     ("prompts.json", ["prompts", 0, "text"], "", "text of 1 to 4000"),
     ("prompts.json", ["prompts", 0, "text"], "\ud800", "text of 1 to 4000"),
     ("prompts.json", ["prompts", 0, "title"], "x" * 61, "text of 1 to 60"),
@@ -107,6 +113,7 @@ RULES = [
     ("card.json", ["measured", "depth", "stories", "agreement"], [0, 1], "list of 3"),
     ("card.json", ["measured", "depth", "stories", "cross_entropy", 0], -1, "number from 0"),
     ("card.json", ["data"], 5, "text of 1 to 400"),
+    ("card.json", ["training_minutes"], 10**400, "number from 0"),
 ]
 
 
@@ -139,6 +146,20 @@ def test_file_that_is_a_folder_is_left_out(tmp_path):
 def test_numbers_out_of_json_are_finite(tmp_path):
     content = json.dumps(files()["heads.json"]).replace("0.25", "NaN", 1).encode()
     assert "must be" in read(tmp_path, {"heads.json": content}).problems[0]
+
+
+def test_card_that_cannot_be_shown_hides_no_model(tmp_path, monkeypatch):
+    """A lone surrogate cannot be sent at all: one such card must not take the whole list with it."""
+    monkeypatch.setenv("PLAYGROUND_CACHE", str(tmp_path))
+    for id, words in (("lone", "\ud800"), ("blank", " "), ("fine", "Fine")):
+        folder = tmp_path / "models" / id
+        shutil.copytree(OWN_MODELS / "tiny", folder)
+        card = json.loads((folder / "card.json").read_text("utf-8"))
+        (folder / "card.json").write_text(json.dumps({**card, "name": words, "about": words}), "utf-8")
+    told = {model["id"]: model for model in ModelIndex().describe_all()}
+    json.dumps(list(told.values()), ensure_ascii=False).encode()
+    assert [told[id]["name"] for id in ("lone", "blank", "fine")] == ["lone", "blank", "Fine"]
+    assert [told[id]["about"] for id in ("lone", "blank", "fine")] == ["", "", "Fine"]
 
 
 def test_report_travels_with_the_model_and_a_stale_one_says_so(tmp_path, monkeypatch):

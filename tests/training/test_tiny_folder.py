@@ -15,7 +15,9 @@ from tests.tolerances import EXPORTED_LOGITS
 from weights import catalogue
 from weights.checkpoint import open_checkpoint
 from weights.tokens import load_tokenizer
-from weights.training.card import DATA
+from weights.training import sources
+from weights.training.card_text import readme
+from weights.training.measures import MEASURED_ON
 from weights.training.tokenizer import END, whole_words
 
 LARGEST_BYTES = 12_000_000
@@ -66,12 +68,28 @@ def test_end_token_is_never_typed(tiny):
 
 
 def test_card_states_sources_licences_and_how_to_repeat(card, tiny):
-    readme = (tiny / "README.md").read_text("utf-8")
+    told = (tiny / "README.md").read_text("utf-8")
     for words in ("CDLA-Sharing-1.0", "out of copyright", "Apache-2.0", "seed", card["commit"][:12]):
-        assert words in readme
-    assert card["data"] == DATA
+        assert words in told
+    assert card["data"] == sources.data(text["sha256"] for text in card["texts"])
     for text in card["texts"]:
-        assert len(text["sha256"]) == 64 and text["sha256"] in readme
+        assert len(text["sha256"]) == 64 and text["sha256"] in told
+        assert f"--text {text['name']}" in told, "without its texts the command makes another model"
+
+
+def test_readme_is_what_the_other_files_say(card, tiny):
+    heads = json.loads((tiny / "heads.json").read_text("utf-8"))
+    prompts = json.loads((tiny / "prompts.json").read_text("utf-8"))
+    assert heads["measured_on"] == MEASURED_ON
+    assert (tiny / "README.md").read_text("utf-8") == readme(card, heads["heads"], prompts["prompts"])
+
+
+def test_card_never_claims_texts_that_were_not_given(card, tiny):
+    heads = json.loads((tiny / "heads.json").read_text("utf-8"))["heads"]
+    making = readme({**card, "texts": []}, heads, []).split("## How it was made")[1]
+    assert not any(words in making for words in ("TinyStories", "natural text", "--text", "stories"))
+    assert sources.data([]) == sources.GRAMMAR
+    assert sources.UNKNOWN in sources.data(["0" * 64])
 
 
 def test_end_of_text_id_is_the_configs(tiny):

@@ -12,8 +12,9 @@ import re
 import pytest
 import torch
 
-from weights.training import depth, measures
+from weights.training import default_prompts, depth, measures
 from weights.training.evaluate import PREVIOUS_TOKEN_LIMIT
+from weights.training.grammar.words import PREDICATES
 from weights.training.probe import Probe
 from weights.training.summary import head_list, summary
 
@@ -134,6 +135,19 @@ def test_claim_of_a_prompt_holds(tiny, probe, which):
     assert weight >= 0.5, "the head that a prompt points at must be worth looking at"
     assert probe.tokens.decode([int(logits[prompt["query"]].argmax())]) == prompt["next"]
     assert f"Layer {prompt['layer']}, head {prompt['head']}" in prompt["says"]
+    for named in re.findall("“(.*?)”", prompt["says"]):
+        assert named in prompt["text"] or named == prompt["next"].strip(), "it speaks of what is on the screen alone"
+    assert len(re.findall("[Ll]ayer", prompt["says"])) == 1
+
+
+def test_next_word_of_the_default_prompt_is_a_cats(tiny):
+    assert prompts(tiny)[0]["next"].strip() in PREDICATES["cat"]
+
+
+def test_prompts_are_those_that_the_code_offers(tiny, probe, report):
+    offered = default_prompts.offered(probe, report)
+    for committed, now in zip(prompts(tiny), offered, strict=True):
+        assert committed == {**now, "weight": pytest.approx(now["weight"], abs=SAME_MEASUREMENT)}
 
 
 def test_planted_damage_fails_the_gates(tiny):

@@ -1,6 +1,7 @@
 """The model card, written from measurements: card.json for programs, README.md for people, heads.json, prompts.json."""
 
 import json
+import os
 import subprocess
 from dataclasses import asdict
 from pathlib import Path
@@ -12,19 +13,16 @@ from weights.training import depth
 from weights.training.card_text import readme
 from weights.training.default_prompts import offered
 from weights.training.evaluate import Report, evaluate
+from weights.training.measures import MEASURED_ON
 from weights.training.probe import Probe
 from weights.training.recipe import Recipe
 from weights.training.rows import Text
+from weights.training.sources import data
 from weights.training.summary import head_list, summary
 
 ABOUT = (
     "4 MB, trained by this project so that its heads have jobs that can be checked: "
     "previous token, induction, pronouns, names, tables."
-)
-
-DATA = (
-    "TinyStories (Eldan and Li 2023), CDLA-Sharing-1.0, whose share-alike is for the data and not for models trained "
-    "on it; books out of copyright; a grammar of this project"
 )
 
 
@@ -43,12 +41,13 @@ def write_card(folder: Path, recipe: Recipe, texts: list[Text], seconds: float) 
         "about": ABOUT,
         "licence": "Apache-2.0",
         "source": "trained by this project, weights/training",
-        "data": DATA,
+        "data": data(text.sha256 for text in texts),
         "commit": commit(),
         "sha256": {"model.safetensors": checkpoint.hash},
         "parameters": sum(parameter.numel() for parameter in probe.model.parameters()),
         "recipe": asdict(recipe),
         "training_minutes": round(seconds / 60, 1),
+        "cores": os.cpu_count(),
         "torch": torch.__version__,
         "texts": [{"name": text.name, "sha256": text.sha256, "held_out": len(text.held_out)} for text in texts],
         "measured": summary(report),
@@ -56,7 +55,8 @@ def write_card(folder: Path, recipe: Recipe, texts: list[Text], seconds: float) 
     }
     entries = offered(probe, report)
     _write(folder / "card.json", card)
-    _write(folder / "heads.json", {"model_sha256": checkpoint.hash, "heads": head_list(report)})
+    heads = {"model_sha256": checkpoint.hash, "measured_on": MEASURED_ON, "heads": head_list(report)}
+    _write(folder / "heads.json", heads)
     _write(folder / "prompts.json", {"model_sha256": checkpoint.hash, "prompts": entries})
     (folder / "README.md").write_text(readme(card, head_list(report), entries), encoding="utf-8")
     return report

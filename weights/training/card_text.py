@@ -1,5 +1,7 @@
 """README.md of the model: the card's figures as text and tables. Nothing here is written by hand after a run."""
 
+from weights.training.measures import MEASURED_ON
+from weights.training.sources import what
 
 
 def readme(card: dict, heads: list[dict], prompts: list[dict]) -> str:
@@ -42,14 +44,15 @@ def _figures(card: dict) -> str:
     lines = [f"| {what} | {where} | {value:.3f} | {target} |" for what, where, value, target in rows]
     return "\n".join(
         [
-            "## What it does, on pairs of words that training never saw together",
+            "## What it does, on texts that training never saw",
             "| measure | where | value | target |",
             "|---|---|---|---|",
             *lines,
             "",
             "Scores are defined in `python_ref/heads.py`. Selectivity is the weight on the right candidate minus the "
             "best wrong one, at the place of the antecedent where it is weakest. The look-up is measured at AND and "
-            "at BY, with the schema several tokens away, among heads that are not previous-token heads.",
+            "at BY, with the schema several tokens away, among heads that are not previous-token heads. Held-out "
+            "texts of the grammar join words that no training text of the same kind joins.",
         ]
     )
 
@@ -87,7 +90,9 @@ def _heads(heads: list[dict]) -> str:
     for entry in heads:
         numbers = " | ".join(f"{entry[name]:.2f}" for name in scores)
         lines.append(f"| L{entry['layer']} H{entry['head']} | {numbers} | {', '.join(entry['called']) or ' '} |")
-    return "\n".join(lines)
+    named = {on: [s.replace("_", " ") for s in scores if MEASURED_ON[s] == on] for on in MEASURED_ON.values()}
+    measured = "; ".join(f"{', '.join(names)} on {on}" for on, names in named.items())
+    return "\n".join([*lines, "", f"Measured: {measured}."])
 
 
 def _prompts(prompts: list[dict]) -> str:
@@ -110,24 +115,26 @@ def _making(card: dict) -> str:
     recipe = card["recipe"]
     mixed = " and ".join(str(mix["steps"]) for mix in recipe["mixes"])
     texts = [
-        f"| {text['name']} | {text['sha256']} | {text['held_out']} parts held out |" for text in card["texts"]
-    ] or ["| none | | the grammar alone |"]
+        f"| {text['name']} | {what(text['sha256'])} | {text['sha256']} | {text['held_out']} parts |"
+        for text in card["texts"]
+    ] or ["| none: the grammar alone | | | |"]
+    command = " ".join(["python -m weights.training train", *(f"--text {text['name']}" for text in card["texts"])])
     return "\n".join(
         [
             "## How it was made",
-            f"`python -m weights.training train`, seed {recipe['seed']}, commit {card['commit'][:12]}, torch "
-            f"{card['torch']}, {card['training_minutes']:.0f} minutes on two shared CPU cores in float32. Stage one: "
-            f"{recipe['repeats']['steps']} steps of repeated random tokens, vocabulary doubling from "
-            f"{recipe['repeats']['first']}, attention alone. Stage two: {mixed} steps of natural "
-            "text, the grammar in `weights/training/grammar`, and repeats. Muon for matrices, AdamW for the rest.",
+            f"`{command}`, seed {recipe['seed']}, commit {card['commit'][:12]}, torch "
+            f"{card['torch']}, {card['training_minutes']:.0f} minutes on {card['cores']} shared CPU cores in float32. "
+            f"Stage one: {recipe['repeats']['steps']} steps of repeated random tokens, vocabulary doubling from "
+            f"{recipe['repeats']['first']}, attention alone. Stage two: {mixed} steps of "
+            f"{'natural text, ' if card['texts'] else ''}the grammar in `weights/training/grammar`, and repeats. Muon "
+            "for matrices, AdamW for the rest.",
             "",
-            "| text | SHA-256 | |",
-            "|---|---|---|",
+            "| text | what it is | SHA-256 | held out |",
+            "|---|---|---|---|",
             *texts,
             "",
-            "Stories: TinyStories (Eldan and Li 2023), CDLA-Sharing-1.0, whose share-alike is for the data and not "
-            "for models trained on it. Books: out of copyright. The texts are not part of this repository; the grammar "
-            "is ours. The weights are under this project's licence, Apache-2.0. SHA-256 of model.safetensors: "
+            "The texts are not part of this repository; the grammar is ours. The weights are under this project's "
+            "licence, Apache-2.0. SHA-256 of model.safetensors: "
             f"`{card['sha256']['model.safetensors']}`.",
         ]
     )
@@ -138,6 +145,6 @@ def _limits(card: dict) -> str:
     return (
         "## What it is not\n"
         f"It saw at most {positions} tokens at a time and is lost beyond that. It has no facts, no other language, no "
-        "arithmetic, and repeats what a few thousand children's stories say. A head's name is where its score is "
+        "arithmetic, and repeats what its training texts say. A head's name is where its score is "
         "high on these texts, not all that the head does."
     )

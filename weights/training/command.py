@@ -29,7 +29,7 @@ def describe(top: argparse.ArgumentParser, run: Callable[[argparse.Namespace], i
     train = commands.add_parser("train", help="train, export, evaluate, write the card")
     train.add_argument("--out", type=Path, default=OUT, help="the checkpoint folder to write")
     train.add_argument("--work", type=Path, default=Path("train-tiny"), help="where checkpoints of the run lie")
-    train.add_argument("--threads", type=int, default=0, help="torch threads (default: all cores)")
+    train.add_argument("--threads", type=_threads, help="torch threads (default: one for each core)")
     train.set_defaults(run=run, task=_train)
     evaluate = commands.add_parser("evaluate", help="measure a checkpoint folder")
     evaluate.add_argument("folder", type=Path)
@@ -49,9 +49,12 @@ def perform(args: argparse.Namespace) -> int:
     try:
         return args.task(args)
     except KeyboardInterrupt:
-        _say("stopped; the same command goes on from the last checkpoint.")
+        _say("train-tiny: stopped; a training goes on from its last checkpoint, one a minute, with the same command.")
         return 130
-    except (OSError, ValueError) as error:  # a text that is not there or no UTF-8, a folder that is no checkpoint
+    except OSError as error:  # a text that is not there, a folder that cannot be written
+        _say(f"train-tiny: {error.filename or 'a file'} cannot be used: {error.strerror or error}.")
+        return 2
+    except ValueError as error:  # a text that is no UTF-8, a folder that is no checkpoint or another run's
         _say(f"train-tiny: {error}")
         return 2
 
@@ -62,12 +65,14 @@ def _train(args: argparse.Namespace) -> int:
     from weights.training.card import write_card
     from weights.training.export import export
     from weights.training.recipe import Recipe
-    from weights.training.rows import read_text
+    from weights.training.rows import read_texts
+    from weights.training.run_folder import writable
     from weights.training.stages import run
 
     if args.threads:
         torch.set_num_threads(args.threads)
-    texts = [read_text(path) for path in args.text]
+    texts = read_texts(args.text)
+    writable(args.out)
     recipe = Recipe()
     network, tokenizer, seconds = run(recipe, texts, args.work, _say)
     export(network, tokenizer, args.out)
@@ -78,10 +83,10 @@ def _train(args: argparse.Namespace) -> int:
 
 def _evaluate(args: argparse.Namespace) -> int:
     from weights.training.evaluate import evaluate
-    from weights.training.rows import read_text
+    from weights.training.rows import read_texts
     from weights.training.summary import summary
 
-    print(json.dumps(summary(evaluate(args.folder, [read_text(path) for path in args.text])), indent=2))
+    print(json.dumps(summary(evaluate(args.folder, read_texts(args.text))), indent=2))
     return 0
 
 
@@ -91,6 +96,14 @@ def _smoke(args: argparse.Namespace) -> int:
     accuracy, induction = smoke(args.out, _say)
     _say(f"accuracy {accuracy:.3f} on repeated random tokens, best induction head {induction:.2f}")
     return 0
+
+
+def _threads(given: str) -> int:
+    """A whole number of threads, at most four for each core."""
+    most = 4 * (os.cpu_count() or 1)
+    if not given.isdecimal() or not 1 <= int(given) <= most:
+        raise argparse.ArgumentTypeError(f"{given!r} is not a number of threads from 1 to {most}")
+    return int(given)
 
 
 def _say(line: str) -> None:

@@ -23,7 +23,10 @@ TABLES = (
 
 @dataclass(frozen=True)
 class Claim:
-    """One prompt and what it says: `head` puts most of `query`'s attention on `keys`."""
+    """One prompt and what it says: `head` puts most of `query`'s attention on `keys`.
+
+    why: speaks of what is on the screen alone; {next} in it stands for the likeliest next token.
+    """
 
     id: str
     title: str
@@ -57,8 +60,8 @@ def claims(probe: Probe, report: Report) -> list[Claim]:
             head=report.reference_head(),
             query=last(cat, probe.one(" it")),
             keys=(cat.index(probe.one(" cat")),),
-            why="from “it” this head looks back at “cat”, not at “mat”; where a thing, a girl and a group are named in "
-            "random order it finds the one that is meant",
+            why="from “it” this head looks back at “cat”, not at “mat”, and the likeliest next word is what a "
+            "cat does, “{next}”",
         ),
         Claim(
             id="induction",
@@ -76,8 +79,8 @@ def claims(probe: Probe, report: Report) -> list[Claim]:
             head=report.best("receiver_first")[1:],
             query=len(mary) - 1,
             keys=(mary.index(probe.one(" Mary")),),
-            why="from the last “to” this head looks at the one name that has not given anything, “Mary”; where it "
-            "comes second, layer {}, head {} does it".format(*report.best("receiver_second")[1:]),
+            why="from the last “to” this head looks at the one name that has not given anything, “Mary”, and that "
+            "comes next",
         ),
         Claim(
             id="tables",
@@ -86,7 +89,8 @@ def claims(probe: Probe, report: Report) -> list[Claim]:
             head=report.look_up_head()[1:],
             query=len(sql) - 1,
             keys=columns,
-            why="from “AND” this head looks up the columns of “cars”, the table that FROM names",
+            why="from “AND” this head looks up the columns of “cars”, the table that FROM names, and one of them, "
+            "“{next}”, comes next",
         ),
     ]
 
@@ -108,5 +112,5 @@ def described(probe: Probe, claim: Claim) -> dict:
         "keys": list(claim.keys),
         "weight": round(weight, 3),
         "next": following,
-        "says": f"Layer {layer}, head {head}: {claim.why}.",
+        "says": f"Layer {layer}, head {head}: {claim.why.replace('{next}', following.strip())}.",
     }

@@ -43,6 +43,8 @@ def through_depth(probe: Probe, texts: list[str]) -> dict[str, list[float]]:
         loss = _nats(logits, ids[1:])
         agreed, nats = (agree, loss) if agreed is None else (agreed + agree, nats + loss)
         seen += len(ids) - 1
+    if not seen:
+        raise ValueError("The held-out texts hold no two tokens in a row, so nothing is predicted; give a longer text.")
     return {"agreement": (agreed / seen).tolist(), "cross_entropy": (nats / seen).tolist()}
 
 

@@ -16,11 +16,23 @@ from weights.training.grammar.words import NAMES, PREDICATES
 from weights.training.probe import Probe, last, look
 
 PERIOD = 48
+REPEAT_ROWS, PRONOUN_TEXTS, TABLE_TEXTS, NAME_TEXTS = 16, 400, 200, 300
 DEFAULT_PROMPT = "the cat sat on the mat because it was tired."
 GAP_WORDS = (" AND", " BY")
+_RANDOM = f"{REPEAT_ROWS} rows of {PERIOD} random tokens said twice"
+MEASURED_ON = {  # score -> the texts that it is measured on, in words for people
+    "previous_token": _RANDOM,
+    "induction": _RANDOM,
+    "duplicate_token": _RANDOM,
+    "first_token": _RANDOM,
+    "selectivity": f"{PRONOUN_TEXTS} held-out texts that name three in random order",
+    "receiver_first": f"those of {NAME_TEXTS} held-out texts that name the receiver first",
+    "receiver_second": f"those of {NAME_TEXTS} held-out texts that name the receiver second",
+    "look_up": f"{TABLE_TEXTS} held-out SQL texts with three tables, at AND and at BY",
+}
 
 
-def random_repeats(model: Model, rows: int = 16, seed: int = 11) -> tuple[float, dict[str, Tensor]]:
+def random_repeats(model: Model, rows: int = REPEAT_ROWS, seed: int = 11) -> tuple[float, dict[str, Tensor]]:
     """Random ids over the whole vocabulary, said twice: share predicted right in the second half, and scores.
 
     The first id of the second half is not counted: nothing says that the repeat begins.
@@ -42,7 +54,7 @@ def random_repeats(model: Model, rows: int = 16, seed: int = 11) -> tuple[float,
     return sum(right) / rows, {name: torch.stack([score[name] for score in scores]).mean(0) for name in scores[0]}
 
 
-def pronoun_choice(probe: Probe, texts: int = 400, seed: int = 12) -> tuple[float, Tensor]:
+def pronoun_choice(probe: Probe, texts: int = PRONOUN_TEXTS, seed: int = 12) -> tuple[float, Tensor]:
     """Three entities in random order, one pronoun: share of right next words; selectivity [L, N]."""
     r, right, patterns, references = Random(seed), 0, [], []
     for _ in range(texts):
@@ -66,7 +78,7 @@ def default_prompt(probe: Probe) -> dict[str, Tensor]:
     return {noun: row[..., last(ids, probe.one(f" {noun}"))] for noun in ("cat", "mat")}
 
 
-def table_columns(probe: Probe, texts: int = 200, seed: int = 13) -> tuple[dict[str, float], Tensor]:
+def table_columns(probe: Probe, texts: int = TABLE_TEXTS, seed: int = 13) -> tuple[dict[str, float], Tensor]:
     """Three tables, one query: share of texts in which a column of the right table follows AND, ORDER BY; look-up."""
     r, right, patterns, cases = Random(seed), dict.fromkeys(GAP_WORDS, 0), [], []
     for _ in range(texts):
@@ -95,7 +107,7 @@ def _spans(probe: Probe, ids: list[int], schema: tables.Schema) -> dict[str, ran
     return {name: range(*span) for name, *span in zip(schema.tables, begins, ends, strict=False)}
 
 
-def name_recall(probe: Probe, texts: int = 300, seed: int = 14) -> tuple[float, list[Tensor]]:
+def name_recall(probe: Probe, texts: int = NAME_TEXTS, seed: int = 14) -> tuple[float, list[Tensor]]:
     """Share of texts in which the receiver's name is the likeliest next token; selectivity for it, twice [L, N].
 
     The first is over texts in which the receiver was named first, the second over the others: different heads may do

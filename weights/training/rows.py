@@ -20,6 +20,7 @@ END_ID = 0
 HELD_OUT_EVERY = 20
 STORY_MARK = "<|endoftext|>"
 BOOK_PART_CHARACTERS = 4_000
+MOST_TEXTS, LONGEST_NAME = 7, 60  # weights/report.py reads no more: eight with the grammar
 
 
 @dataclass(frozen=True)
@@ -34,16 +35,38 @@ class Text:
 
 
 def read_text(path: Path) -> Text:
-    """Read a UTF-8 text file. Raises OSError, UnicodeDecodeError."""
+    """Read a UTF-8 text file. Raises OSError, and ValueError when it is no such text or too short to be parted."""
     data = path.read_bytes()
-    text = data.decode("utf-8")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not UTF-8 (byte {error.start}); convert it first.") from None
     if STORY_MARK in text:
         parts = [part.strip() for part in text.split(STORY_MARK)]
     else:
         parts = [text[i : i + BOOK_PART_CHARACTERS] for i in range(0, len(text), BOOK_PART_CHARACTERS)]
     parts = [part for part in parts if part]
+    if len(parts) < 2:
+        raise ValueError(
+            f"{path} has {len(text)} characters, too few to hold a part out; give a longer text, its stories ended by "
+            f"{STORY_MARK}."
+        )
     train = [part for i, part in enumerate(parts) if i % HELD_OUT_EVERY]
     return Text(path.name, hashlib.sha256(data).hexdigest(), STORY_MARK in text, train, parts[::HELD_OUT_EVERY])
+
+
+def read_texts(paths: Iterable[Path]) -> list[Text]:
+    """Read text files whose names tell them apart, as the card names them. Raises as `read_text`, and ValueError."""
+    texts = [read_text(path) for path in paths]
+    for i, text in enumerate(texts):
+        if text.name in ("grammar", *(other.name for other in texts[:i])):
+            raise ValueError(f"There is another text named {text.name!r}; give one of them another name.")
+        if len(text.name) > LONGEST_NAME or len(texts) > MOST_TEXTS:
+            raise ValueError(
+                f"A card names at most {MOST_TEXTS} texts in {LONGEST_NAME} characters each; not {len(texts)}, one of "
+                f"{len(text.name)}."
+            )
+    return texts
 
 
 class NaturalRows:

@@ -1,6 +1,7 @@
 """The induction circuit in minutes: stage one at a small size, exported and measured as the real model is."""
 
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 import torch
@@ -10,6 +11,7 @@ from weights.training.export import export_weights
 from weights.training.measures import random_repeats
 from weights.training.network import Network
 from weights.training.repeats import Repeats
+from weights.training.run_folder import claim
 from weights.training.shape import Shape
 from weights.training.stages import repeats_stage
 from weights.training.trainer import train
@@ -20,7 +22,7 @@ RECIPE = Repeats(steps=450)
 
 def smoke(folder: Path, say: Callable[[str], None] = print, seed: int = 0) -> tuple[float, float]:
     """Train and export to `folder`: accuracy on random tokens said again after 48, score of the best induction head."""
-    folder.mkdir(parents=True, exist_ok=True)
+    claim(folder, {"recipe": {"shape": asdict(SHAPE), "repeats": asdict(RECIPE), "seed": seed}, "texts": {}})
     torch.manual_seed(seed)
     network = Network(SHAPE)
     train(network, repeats_stage(network, RECIPE), folder, seed, say)

@@ -4,6 +4,7 @@ Everything follows from the recipe, the seed and the text files.
 """
 
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 import torch
@@ -15,6 +16,7 @@ from weights.training.network import Network
 from weights.training.recipe import Recipe
 from weights.training.repeats import Repeats
 from weights.training.rows import NaturalRows, Text
+from weights.training.run_folder import claim
 from weights.training.tokenizer import train_tokenizer
 from weights.training.trainer import Stage, train
 
@@ -81,21 +83,34 @@ def mix_stage(network: Network, recipe: Mix, tokenizer: Tokenizer, natural: Natu
     )
 
 
-def natural_rows(texts: list[Text], tokenizer: Tokenizer) -> NaturalRows | None:
-    """Rows of the texts' training part; None without texts. Stories count for more than books."""
+def natural_rows(texts: list[Text], tokenizer: Tokenizer, longest: int) -> NaturalRows | None:
+    """Rows of the texts' training part; None without texts. Stories count for more than books.
+
+    longest: the most tokens that a row will have. Raises ValueError when a text is shorter than that.
+    """
     if not texts:
         return None
-    return NaturalRows(texts, [STORY_WEIGHT if text.stories else BOOK_WEIGHT for text in texts], tokenizer)
+    natural = NaturalRows(texts, [STORY_WEIGHT if text.stories else BOOK_WEIGHT for text in texts], tokenizer)
+    for text, stream in zip(texts, natural.streams, strict=True):
+        if len(stream) < longest + 2:
+            raise ValueError(
+                f"{text.name} has {len(stream)} tokens to train on, and a row takes {longest + 1}; give a longer text."
+            )
+    return natural
 
 
 def run(recipe: Recipe, texts: list[Text], folder: Path, say: Say = print) -> tuple[Network, Tokenizer, float]:
-    """Train from the start, or from the last checkpoint in `folder`: network, tokenizer, seconds of training."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Train from the start, or from the last checkpoint in `folder`: network, tokenizer, seconds of training.
+
+    Raises ValueError when the folder holds another run, a checkpoint cannot be read, or a text is too short.
+    """
+    made_of = {"recipe": asdict(recipe), "texts": {text.name: text.sha256 for text in texts}}
+    claim(folder, made_of)
     tokenizer = saved_tokenizer(recipe, texts, folder)
+    natural = natural_rows(texts, tokenizer, max(mix_recipe.long_T for mix_recipe in recipe.mixes))
     torch.manual_seed(recipe.seed)
     network = Network(recipe.shape)
     seconds = train(network, repeats_stage(network, recipe.repeats), folder, recipe.seed, say)
-    natural = natural_rows(texts, tokenizer)
     for mix_recipe in recipe.mixes:
         seconds += train(network, mix_stage(network, mix_recipe, tokenizer, natural), folder, recipe.seed, say)
     return network, tokenizer, seconds
@@ -105,5 +120,7 @@ def saved_tokenizer(recipe: Recipe, texts: list[Text], folder: Path) -> Tokenize
     """The tokenizer of an interrupted run, or a new one."""
     path = folder / "tokenizer.json"
     if not path.exists():
-        train_tokenizer([part for text in texts for part in text.train], recipe.shape.V).save(str(path))
+        beside = path.with_suffix(".new")  # an interruption leaves no half of a tokenizer
+        train_tokenizer([part for text in texts for part in text.train], recipe.shape.V).save(str(beside))
+        beside.replace(path)
     return Tokenizer.from_file(str(path))

@@ -6,7 +6,9 @@ What a step sees depends on (seed, stage, step) alone, so a resumed run sees wha
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from errno import ENOSPC
 from pathlib import Path
+from pickle import UnpicklingError
 from random import Random
 
 import torch
@@ -72,22 +74,36 @@ def progress(stage: Stage, step: int, means: dict[str, float], seconds_per_step:
 
 
 def _resume(network: Network, optimiser: Optimiser, memory: dict, checkpoint: Path) -> tuple[int, float]:
-    """Take up a checkpoint; the steps and seconds that lie behind it, zero when there is none."""
+    """Take up a checkpoint; the steps and seconds that lie behind it, zero when there is none.
+
+    Raises ValueError when the file is damaged.
+    """
     if not checkpoint.exists():
         return 0, 0.0
-    state = torch.load(checkpoint, weights_only=True)
-    network.load_state_dict(state["network"])
-    optimiser.load_state_dict(state["optimiser"])
-    memory.update(state["memory"])
-    return state["step"], state["seconds"]
+    try:
+        state = torch.load(checkpoint, weights_only=True)
+        network.load_state_dict(state["network"])
+        optimiser.load_state_dict(state["optimiser"])
+        memory.update(state["memory"])
+        return state["step"], state["seconds"]
+    except (RuntimeError, EOFError, KeyError, TypeError, ValueError, UnpicklingError) as error:
+        raise ValueError(f"{checkpoint} is damaged ({_reason(error)}); remove it to begin this stage again.") from None
 
 
 def _save(
     network: Network, optimiser: Optimiser, memory: dict, checkpoint: Path, step: int, seconds: float
 ) -> None:
-    """Write beside, then rename: an interruption leaves the old checkpoint or the new one."""
+    """Write beside, then rename: an interruption leaves the old checkpoint or the new one. Raises OSError."""
     state = {"network": network.state_dict(), "optimiser": optimiser.state_dict(), "memory": memory}
     state |= {"step": step, "seconds": seconds}
     beside = checkpoint.with_suffix(".new")
-    torch.save(state, beside)
+    try:
+        torch.save(state, beside)
+    except RuntimeError as error:  # how torch says that a disk is full
+        raise OSError(ENOSPC, f"{_reason(error)}; make room, the checkpoint before it is whole", str(beside)) from None
     beside.replace(checkpoint)
+
+
+def _reason(error: Exception) -> str:
+    """The beginning of what torch says."""
+    return str(error).partition("\n")[0][:120].rstrip(".") or type(error).__name__
