@@ -27,6 +27,7 @@ class Model:
     family: str | None = None
     shape: dict[str, int] = field(default_factory=dict)
     max_tokens: int = 0
+    tied: bool = False
     refused: str | None = None
 
     @property
@@ -61,6 +62,7 @@ class Model:
             "hash": self.checkpoint.hash,
             "shape": self.shape,
             "max_tokens": self.max_tokens,
+            "tied": self.tied,
             "files": [self._describe_file(info) for info in self.files.values()],
             "report": asdict(self.report),
         }
@@ -164,4 +166,4 @@ def _open(entry: catalogue.Entry, stamp: tuple) -> Model:
     except (CheckpointError, UnsupportedConfig) as error:
         return Model(entry, stamp, refused=str(error))
     shape = {key: getattr(config, key) for key in "LNKDHFV"}
-    return Model(entry, stamp, checkpoint, config.family, shape, config.max_tokens)
+    return Model(entry, stamp, checkpoint, config.family, shape, config.max_tokens, config.tied)

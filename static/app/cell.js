@@ -1,12 +1,12 @@
 // One cell of the lens: what the model would say if it stopped there, and how a chosen token climbs through depth.
 import { count, three } from "../lib/numbers.js";
-import { glyphs } from "./chips.js";
+import { glyphs, spelled } from "./chips.js";
 import { byId, h } from "./dom.js";
 import { depthName, depthWords } from "./lens_cells.js";
 import { rankPlot, rankStory } from "./rank_plot.js";
 import { barList, fillBars } from "./row_bars.js";
 import { sentence } from "./session.js";
-import { WAITING_FOR, chosenDepth, followed, glyphOf, position, store, waiting } from "./state.js";
+import { WAITING_FOR, chosenDepth, followed, glyphOf, pieceOf, position, store, waiting } from "./state.js";
 import { wallFilled } from "./thumbnails.js";
 
 /** Fills the panel beside the lens. */
@@ -24,8 +24,8 @@ export function mountCell() {
   store.on([...WAITING_FOR, "token", "depth", "layer", "lensGrown", "lens", "target", "shown", "next"], (state) => {
     const [depth, place] = [chosenDepth(state), position(state)];
     const cell = state.trace && state.lens?.get(depth, place);
-    where.replaceChildren(state.trace ? depthWords(depth).replace(/^./, (c) => c.toUpperCase()) : "One layer's guess");
-    if (state.trace) where.append(" at ", h("span", { class: "mono" }, ...glyphs(state.shown[place]?.glyph ?? "")));
+    where.replaceChildren(state.trace ? depthWords(depth).replace(/^./, (c) => c.toUpperCase()) : "One layer’s guess");
+    if (state.trace) where.append(" at ", h("span", { class: "mono" }, ...glyphs(state.shown[place]?.glyph ?? "", state.shown[place]?.text)));
     target.hidden = !state.trace;
     about.textContent = !state.trace
       ? waiting("Select a cell of the lens to see its ten best tokens.")
@@ -35,7 +35,8 @@ export function mountCell() {
     fillBars(
       list,
       Array.from(cell ? cell.ids : [], (id, i) => ({
-        name: glyphOf(id),
+        name: pieceOf(id).glyph,
+        text: pieceOf(id).text,
         value: Math.exp(cell?.logprobs[i] ?? 0),
         chosen: id === followed(state),
         note: `id ${id}`,
@@ -60,9 +61,10 @@ export function mountCell() {
       if (asked !== question || store.state.trace !== trace) return;
       const found = Array.from(await trace.ranks(place, target));
       if (asked !== question || store.state.trace !== trace) return;
-      const name = glyphOf(target);
+      const piece = pieceOf(target);
+      const name = spelled(piece);
       ranks.replaceChildren(
-        h("h3", {}, "Rank of ", h("span", { class: "mono ink" }, ...glyphs(name)), " through depth"),
+        h("h3", {}, "Rank of ", h("span", { class: "mono ink" }, ...glyphs(piece.glyph, piece.text)), " through depth"),
         rankPlot(found, chosenDepth(store.state), name),
         h("p", { class: "small dim", id: "rank-story", text: rankStory(found, name) }),
         rankTable(found),

@@ -1,5 +1,6 @@
 // The tokens of what stands in the prompt box. A chip is the unit of selection everywhere: choosing token 7 chooses query
 // row 7 of the head and column 7 of the lens. Long prompts show a window of chips and say so.
+import { blankName } from "../lib/glyphs.js";
 import { count, hex } from "../lib/numbers.js";
 import { sharedCharacters } from "../lib/split_characters.js";
 import { announce, h } from "./dom.js";
@@ -67,6 +68,7 @@ export function tokenChips() {
     strip.dataset.count = String(typed.length);
     strip.hidden = typed.length === 0;
     strip.classList.toggle("refused", promptError !== null);
+    reveal(strip);
     if (hadFocus) /** @type {HTMLElement | null} */ (strip.querySelector("[tabindex='0']"))?.focus({ preventScroll: true });
     pager.hidden = typed.length <= WINDOW;
     range.textContent = `tokens ${count(first)}–${count(first + shown.length - 1)} of ${count(typed.length)}`;
@@ -89,6 +91,15 @@ export function tokenChips() {
   });
   store.on(["typed", "token", "promptError"], () => draw(true));
   return { element: h("div", { class: "chips-box" }, strip, pager), details };
+}
+
+/** Scrolls the strip, and nothing around it, to the selected chip. @param {HTMLElement} strip */
+function reveal(strip) {
+  const chip = /** @type {HTMLElement | null} */ (strip.querySelector("[aria-selected='true']"));
+  if (!chip || strip.scrollHeight <= strip.clientHeight) return;
+  const [box, here] = [strip.getBoundingClientRect(), chip.getBoundingClientRect()];
+  if (here.top < box.top) strip.scrollTop += here.top - box.top - 2;
+  else if (here.bottom > box.bottom) strip.scrollTop += here.bottom - box.bottom + 2;
 }
 
 /**
@@ -123,11 +134,23 @@ function chips(pieces, first, total, chosen) {
 /**
  * The glyph as text, with the marks that stand for blanks (· ↵ →) in a quieter ink.
  * @param {string} glyph
+ * @param {string} [text] of the token: where it is blanks alone, their name follows the marks
  * @returns {(Node | string)[]}
  */
-export function glyphs(glyph) {
-  return glyph
+export function glyphs(glyph, text = "") {
+  const parts = glyph
     .split(/([·↵→]+)/u)
     .filter(Boolean)
     .map((part) => (/^[·↵→]+$/u.test(part) ? h("span", { class: "mark", text: part }) : part));
+  const name = blankName(text);
+  return name ? [...parts, h("span", { class: "blank-name", text: ` ${name}` })] : parts;
+}
+
+/**
+ * A token as `glyphs` shows it, in a sentence or a name: its glyph, and the name of blanks that stand alone.
+ * @param {{glyph: string, text: string} | undefined} piece
+ */
+export function spelled(piece) {
+  const name = blankName(piece?.text ?? "");
+  return name ? `${piece?.glyph} ${name}` : (piece?.glyph ?? "");
 }

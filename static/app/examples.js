@@ -57,7 +57,8 @@ export function examples() {
   store.on(["entry", "tokens", "prompt", "typed", "layer", "head", "token"], (state) => {
     const { entry, tokens, prompt } = state;
     const known = examplesOf(entry);
-    const chosen = known.findIndex((example) => example.prompt === prompt);
+    const same = known.flatMap((example, i) => (example.prompt === prompt ? [i] : [])); // one text may be offered for two heads
+    const chosen = same.find((i) => looksAt(state, known[i])) ?? same[0] ?? -1;
     const lit = chosen >= 0 && looksAt(state, known[chosen]) ? chosen : -1;
     Array.from(list.children).forEach((button, i) => button.setAttribute("aria-pressed", String(i === lit)));
     says.textContent = known[chosen]?.says ?? OWN;

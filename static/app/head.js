@@ -2,6 +2,7 @@
 import { share, three } from "../lib/numbers.js";
 import { fitRegion, isWhole, reveal, wholeRegion, zoomAround } from "../lib/zoom.js";
 import { Arcs } from "./arcs.js";
+import { spelled } from "./chips.js";
 import { announce, byId, h, panelTop } from "./dom.js";
 import { headData, isExact, pixelOf } from "./head_data.js";
 import { headTools } from "./head_tools.js";
@@ -9,7 +10,7 @@ import { HeadTable } from "./head_table.js";
 import { Heatmap } from "./heatmap.js";
 import { Overview } from "./overview.js";
 import { RowBars } from "./row_bars.js";
-import { WAITING_FOR, chosenHead, position, select, store, waiting } from "./state.js";
+import { WAITING_FOR, chosenHead, keyOf, position, select, store, waiting } from "./state.js";
 
 /** @typedef {import("./heatmap.js").Cell} Cell */
 
@@ -70,7 +71,7 @@ export class HeadPanel {
   /** About the selected cell, so that it stays in view. @param {number} factor */
   zoomChosen(factor) {
     const row = position(store.state);
-    this.zoomTo(zoomAround(this.region(), factor, row, store.state.key ?? row, this.T));
+    this.zoomTo(zoomAround(this.region(), factor, row, keyOf(store.state) ?? row, this.T));
   }
 
   /** @param {number} rows @param {number} cols */
@@ -101,7 +102,7 @@ export class HeadPanel {
   words(row, col, value) {
     const { shown, noFirst } = store.state;
     const left = noFirst && col === 0 ? "left out" : "masked";
-    return `query ${row} ${shown[row]?.glyph ?? ""}, key ${col} ${shown[col]?.glyph ?? ""}: ${Number.isNaN(value) ? left : `weight ${three(value)}`}`;
+    return `query ${row} ${spelled(shown[row])}, key ${col} ${spelled(shown[col])}: ${Number.isNaN(value) ? left : `weight ${three(value)}`}`;
   }
 
   /** Names the head and asks for its picture. */
@@ -128,7 +129,7 @@ export class HeadPanel {
     for (const [name, part] of Object.entries({ heatmap: this.heatmap, arcs: this.arcs, table: this.table }))
       part.element.hidden = name !== view;
     this.panel.dataset.head = `L${data.layer} H${data.head}`;
-    const chosen = { row: position(store.state), col: store.state.key };
+    const chosen = { row: position(store.state), col: keyOf(store.state) };
     this.heatmap.fit(this.panel.clientWidth - 26);
     this.heatmap.show({ picture, tokens: shown, scale, chosen });
     if (view === "arcs") this.arcs.show(picture, shown, chosen.row);
@@ -139,14 +140,15 @@ export class HeadPanel {
   /** The selected row: mark, bars, readout. */
   async drawRow() {
     const row = position(store.state);
-    this.heatmap.show({ chosen: { row, col: store.state.key } });
+    this.heatmap.show({ chosen: { row, col: keyOf(store.state) } });
     await this.drawBars(row);
   }
 
   /** @param {number} row */
   async drawBars(row) {
     const { data } = this;
-    const { noFirst, shown, key } = store.state;
+    const { noFirst, shown } = store.state;
+    const key = keyOf(store.state);
     if (!data || row < 0) return;
     this.turn += 1;
     const mine = this.turn;
@@ -157,7 +159,7 @@ export class HeadPanel {
     if (this.heatmap.pointed) return;
     const best = key ?? bestKey(weights);
     this.readout.textContent =
-      key === null ? `${shown[row]?.glyph} reads ${shown[best]?.glyph} most: ${share(weights[best])}` : this.words(row, key, weights[key]);
+      key === null ? `${spelled(shown[row])} reads ${spelled(shown[best])} most: ${share(weights[best])}` : this.words(row, key, weights[key]);
     if (this.spoken) announce(this.readout.textContent);
     this.spoken = false;
   }

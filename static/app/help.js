@@ -7,7 +7,7 @@ const WORDS = [
   ["Pattern", "The attention weights of one head: softmax of query · key over √H. Each row sums to 1."],
   ["K/V group", "Query heads that share one key and value head (grouped-query attention). Gaps in the wall part the groups."],
   ["lse", "Log-sum-exp of a row of scores. With it the weights of any part of a row can be rebuilt without the rest."],
-  ["Logit lens", "The model's final norm and unembedding applied after each layer: what it would say if it stopped there."],
+  ["Logit lens", "The model’s final norm and unembedding applied after each layer: what it would say if it stopped there."],
   ["First token", "Many heads rest on token 0 when they have nothing to do; leaving it out shows the rest, renormalised."],
   ["Verified", "Every intermediate on this device was compared with a PyTorch reference in double precision."],
 ];
@@ -35,7 +35,7 @@ export function mountHelp() {
       h("dl", { class: "glossary" }, ...KEYS.flatMap(([key, does]) => [h("dt", {}, h("kbd", { text: key })), h("dd", { text: does })])),
       h("p", {
         class: "small dim",
-        text: "Everything runs in this browser; prompts are not sent anywhere, except to this playground's own server when it computes or verifies for you. Scripts can use window.playground; static/README.md describes it.",
+        text: "Everything runs in this browser; prompts are not sent anywhere, except to this playground’s own server when it computes or verifies for you. Scripts can use window.playground; static/README.md describes it.",
       }),
     ),
   );

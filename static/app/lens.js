@@ -22,10 +22,7 @@ export class LensPanel {
       "aria-label": "Logit lens: layers up the side, positions across",
       "aria-readonly": "true",
     });
-    this.legend = h("p", {
-      class: "small dim",
-      text: "Colour: probability of the token shown, 0 dark to 1 yellow. Row Ln reads the residual stream after layer n; emb: the embedding itself.",
-    });
+    this.legend = h("p", { class: "small dim", id: "lens-legend" });
     panelTop(byId("depth-title"), this.about, h("span", { class: "spacer" }), this.status);
     this.panel.append(this.grid, this.legend);
     /** @type {LensData | null} */
@@ -181,6 +178,7 @@ export class LensPanel {
       width = this.panel.clientWidth;
     }).observe(this.panel);
     store.on(["trace"], () => this.load());
+    store.on(["entry"], ({ entry }) => (this.legend.textContent = legendWords(entry?.tied === true)));
     store.on(["token", "depth", "layer", "trace"], () => {
       if (!store.state.trace) return;
       this.#reveal();
@@ -226,4 +224,12 @@ export class LensPanel {
       }),
     );
   }
+}
+
+/** @param {boolean} tied embedding and unembedding are one matrix */
+function legendWords(tied) {
+  const echo = tied
+    ? "unembedding uses the same matrix, so this row mostly echoes the token itself"
+    : "no token has looked at another yet";
+  return `Colour: probability of the token shown, 0 dark to 1 yellow. Row Ln reads the residual stream after layer n. Row emb reads the embedding, before any layer: ${echo}.`;
 }

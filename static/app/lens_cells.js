@@ -1,9 +1,9 @@
 // The elements of the lens: a row for each depth with its label, a cell for each position in view.
 import { cividis, inkOn } from "../lib/colours.js";
 import { share } from "../lib/numbers.js";
-import { glyphs } from "./chips.js";
+import { glyphs, spelled } from "./chips.js";
 import { h } from "./dom.js";
-import { glyphOf, store } from "./state.js";
+import { pieceOf, store } from "./state.js";
 
 /** @param {number} depth a row of the lens, 0..L: layers are counted from 0, as in the wall */
 export const depthWords = (depth) => (depth === 0 ? "embedding" : `after layer ${depth - 1}`);
@@ -35,7 +35,8 @@ function place(cell, left, width) {
 
 /** The name of a position. @param {number} position @param {number} left @param {number} width */
 export function nameCell(position, left, width) {
-  const name = glyphs(store.state.shown[position]?.glyph ?? "");
+  const { glyph = "", text = "" } = store.state.shown[position] ?? {};
+  const name = glyphs(glyph, text);
   return place(h("div", { role: "columnheader", class: "lens-name", "aria-colindex": position + 2 }, ...name), left, width);
 }
 
@@ -52,13 +53,14 @@ export function lensCell(layer, position, left, width) {
  * @param {import("./lens_data.js").LensCell | undefined} found
  */
 export function paintCell(cell, layer, position, found) {
-  const where = `${depthWords(layer)}, position ${position} ${store.state.shown[position]?.glyph ?? ""}`;
+  const where = `${depthWords(layer)}, position ${position} ${spelled(store.state.shown[position])}`;
   if (!found) return cell.setAttribute("aria-label", `${where}: being computed`);
   const probability = Math.exp(found.logprobs[0]);
   const colour = cividis(probability);
-  cell.setAttribute("aria-label", `${where}: ${glyphOf(found.ids[0])} ${share(probability)}`);
+  const piece = pieceOf(found.ids[0]);
+  cell.setAttribute("aria-label", `${where}: ${spelled(piece)} ${share(probability)}`);
   cell.classList.remove("pending");
   cell.style.backgroundColor = `rgb(${colour.join(" ")})`;
   cell.style.color = inkOn(colour);
-  cell.textContent = glyphOf(found.ids[0]);
+  cell.replaceChildren(...glyphs(piece.glyph, piece.text));
 }

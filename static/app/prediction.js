@@ -4,7 +4,7 @@ import { glyphs } from "./chips.js";
 import { byId, h } from "./dom.js";
 import { mountGenerate } from "./generate.js";
 import { barList, fillBars } from "./row_bars.js";
-import { WAITING_FOR, glyphOf, position, store, waiting } from "./state.js";
+import { WAITING_FOR, pieceOf, position, store, waiting } from "./state.js";
 
 /** Fills the prediction panel. */
 export function mountPrediction() {
@@ -35,11 +35,12 @@ export function mountPrediction() {
     byId("next-title").replaceChildren("Next token");
     if (!next) return list.replaceChildren();
     note.textContent = "";
-    byId("next-title").append(" after ", h("span", { class: "mono" }, ...glyphs(shown[next.position]?.glyph ?? "")));
+    byId("next-title").append(" after ", h("span", { class: "mono" }, ...glyphs(shown[next.position]?.glyph ?? "", shown[next.position]?.text)));
     fillBars(
       list,
       next.best.map(({ id, logprob }) => ({
-        name: glyphOf(id),
+        name: pieceOf(id).glyph,
+        text: pieceOf(id).text,
         value: Math.exp(logprob),
         chosen: id === target,
         note: `id ${id}`,

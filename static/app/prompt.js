@@ -6,7 +6,8 @@ import { examples, writePrompt } from "./examples.js";
 import { progressLine } from "./progress.js";
 import { store } from "./state.js";
 
-const TALLEST_PX = 168;
+/** Eight whole lines: the longest example on a phone. */
+const TALLEST_PX = 208;
 /** More characters than this fill the tallest box at any width, so nothing needs measuring. */
 const FULL_BOX = 20_000;
 

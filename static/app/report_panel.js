@@ -1,8 +1,9 @@
 // What was measured of a model, in a dialog: a sortable table of every head, the lens through depth, data and licence.
 import { count } from "../lib/numbers.js";
 import { byId, h } from "./dom.js";
+import { gridOf } from "./grid_keys.js";
 import { depthNames } from "./lens_cells.js";
-import { NAMED, SCORES, figure } from "./scores.js";
+import { NAMED, SCORES, figure, measuredOn } from "./scores.js";
 import { switchModel } from "./session.js";
 import { store } from "./state.js";
 
@@ -19,11 +20,6 @@ const TITLES = /** @type {Record<string, string>} */ ({
 
 /** @param {string} text a held-out text's name in the report, often a file's */
 const titleOf = (text) => TITLES[text] ?? text.replace(/\.txt$/, "").replaceAll("_", " ");
-
-/** See weights/training/measures.py. */
-const OVER =
-  "Previous-token, induction, duplicate-token and first-token are means over 16 rows of 48 random tokens said twice; the others are of held-out texts. " +
-  "The weight on token 0 falls with the distance from it, so a short prompt shows more of it than these rows of 96 tokens do.";
 
 /**
  * Shows the report of a model; choosing a head in it loads the model where another is in use, and opens the head.
@@ -50,7 +46,7 @@ export function openReport(entry) {
       ),
       h("p", { class: "small dim", text: entry.about }),
       ...(heads.length > 0 ? [headTable(entry, open), ...scoreNotes(entry)] : []),
-      Object.keys(depth).length > 0 ? h("h3", { text: "Through depth: what each layer would say, on held-out text" }) : null,
+      Object.keys(depth).length > 0 ? h("h3", { text: "Through depth: what each layer would say of these texts" }) : null,
       Object.keys(depth).length > 0 ? depthTable(entry) : null,
       h("p", { class: "small dim", text: sourceWords(entry) }),
     ),
@@ -58,11 +54,16 @@ export function openReport(entry) {
   dialog.showModal();
 }
 
-/** What the columns of the head table are, and what they average over. @param {ModelEntry} entry @returns {HTMLElement[]} */
-function scoreNotes({ report: { scores } }) {
-  const terms = scores.flatMap((score) => [h("dt", { text: SCORES[score].name }), h("dd", { text: SCORES[score].about })]);
+/** What the columns of the head table are, and what each was measured on. @param {ModelEntry} entry @returns {HTMLElement[]} */
+function scoreNotes(entry) {
+  const { scores } = entry.report;
+  const terms = scores.flatMap((score) => {
+    const on = measuredOn(entry, score);
+    return [h("dt", { text: SCORES[score].name }), h("dd", { text: on ? `${SCORES[score].about}; ${on}` : SCORES[score].about })];
+  });
   const from = `Scores run from −1 to 1. From ${NAMED} on a head is called after its score; bold is the best of a column, if it is at least that much.`;
-  return [h("p", { class: "small dim", text: `${from} ${OVER}` }), h("dl", { class: "report-terms" }, ...terms)];
+  const first = scores.includes("first_token") ? " First-token depends on the length of the text: a short prompt shows more of it than a long row." : "";
+  return [h("p", { class: "small dim", text: from + first }), h("dl", { class: "report-terms" }, ...terms)];
 }
 
 /** Data, size, licence and commit, in short. @param {ModelEntry} entry */
@@ -85,21 +86,23 @@ function sourceWords({ licence, hash, report: { about } }) {
 function headTable({ report: { heads, scores } }, open) {
   const best = Object.fromEntries(scores.map((score) => [score, Math.max(...heads.map((head) => head[score]))]));
   const body = h("tbody");
+  const table = h("table", { class: "numbers report-table", id: "report-heads" });
+  const grid = gridOf(table, "Scores of every head; arrow keys go through it, Enter sorts by a column or opens a head");
   const columns = scores.map((score) => h("th", { scope: "col", "aria-sort": "none" }));
   const sort = (/** @type {string | null} */ by) => {
     const sorted = by ? heads.toSorted((a, b) => b[by] - a[by] || a.layer - b.layer || a.head - b.head) : heads;
     body.replaceChildren(...sorted.map((head) => headRow(head, scores, best, open)));
     columns.forEach((column, i) => column.setAttribute("aria-sort", scores[i] === by ? "descending" : "none"));
+    grid.settle();
   };
   columns.forEach((column, i) => {
     const { name, about } = SCORES[scores[i]];
     const run = () => sort(column.getAttribute("aria-sort") === "none" ? scores[i] : null);
     column.append(h("button", { type: "button", class: "quiet sorter", text: name, title: about, onclick: run }));
   });
+  table.append(h("thead", {}, h("tr", {}, h("th", { scope: "col", text: "head" }), ...columns)), body);
   sort(null);
-  const head = h("thead", {}, h("tr", {}, h("th", { scope: "col", text: "head" }), ...columns));
-  const table = h("table", { class: "numbers report-table", id: "report-heads" }, head, body);
-  return h("div", { class: "table-scroll", tabindex: 0, role: "region", "aria-label": "Scores of every head" }, table);
+  return h("div", { class: "table-scroll" }, table);
 }
 
 /**

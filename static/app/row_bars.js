@@ -7,15 +7,16 @@ const MOST = 8;
 
 /**
  * A list of bars with a name and a value each; used for weights and for probabilities.
- * @param {{name: string, value: number, about: string, chosen?: boolean, note?: string, run?: () => void}[]} rows value: 0..1
+ * @param {{name: string, text?: string, value: number, about: string, chosen?: boolean, note?: string, run?: () => void}[]} rows
+ *   value: 0..1; text: of a token, whose glyph is the name
  * @returns {HTMLElement[]} list items
  */
 function barRows(rows) {
-  return rows.map(({ name, value, about, chosen, run, note }) => {
+  return rows.map(({ name, text, value, about, chosen, run, note }) => {
     const fill = h("span", { class: "bar-fill" });
     fill.style.width = `${Math.max(0.5, value * 100)}%`;
     const inside = [
-      h("span", { class: "bar-name", title: note }, ...glyphs(name)),
+      h("span", { class: "bar-name", title: note }, ...glyphs(name, text)),
       h("span", { class: "bar-track", "aria-hidden": "true" }, fill),
       h("span", { class: "bar-value", text: share(value) }),
     ];
@@ -100,13 +101,14 @@ export class RowBars {
     const rest = order.slice(MOST).reduce((sum, i) => sum + weights[i], 0);
     this.title.replaceChildren(
       `Query ${row} `,
-      h("span", { class: "mono ink" }, ...glyphs(tokens[row]?.glyph ?? "")),
+      h("span", { class: "mono ink" }, ...glyphs(tokens[row]?.glyph ?? "", tokens[row]?.text)),
       more > 0 ? ` reads (${plural(more, "more key")} ${more === 1 ? "has" : "share"} ${share(rest)})` : " reads",
     );
     fillBars(
       this.list,
       order.slice(0, MOST).map((i) => ({
         name: tokens[i]?.glyph ?? "",
+        text: tokens[i]?.text,
         value: weights[i],
         chosen: i === key,
         note: `key ${i}`,

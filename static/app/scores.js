@@ -1,5 +1,5 @@
-// The scores of heads in words, and where each comes from: measured on held-out text (the model's report), or computed here
-// from the patterns of the prompt at hand.
+// The scores of heads in words, and where each comes from: measured beforehand (the model's report, which says on what), or
+// computed here from the patterns of the prompt at hand.
 import { PROMPT_SCORES } from "../lib/head_scores.js";
 
 /** @typedef {import("./state.js").State} State */
@@ -33,6 +33,17 @@ export const figure = (value) => (Math.abs(value) < 0.005 ? "0.00" : value.toFix
  * @param {number} head
  */
 export const measuredOf = (entry, layer, head) => entry?.report?.heads[layer * (entry.shape.N ?? 0) + head];
+
+/**
+ * What a score was measured on, in words: "measured on random tokens".
+ * @param {ModelEntry | null} entry
+ * @param {string} score
+ * @returns {string} "" where the report does not say
+ */
+export function measuredOn(entry, score) {
+  const on = entry?.report?.measured_on[score];
+  return on ? `measured on ${on}` : "";
+}
 
 /**
  * What a head is known for: its scores of at least NAMED, best first, "previous-token 0.86".

@@ -16,6 +16,7 @@ import { Store } from "./store.js";
  * @typedef {object} Report
  * @property {HeadScores[]} heads every head, layer by layer
  * @property {string[]} scores names of the scores that every head has
+ * @property {Record<string, string>} measured_on what a score was measured on, where that is known
  * @property {OfferedPrompt[]} prompts
  * @property {Record<string, {agreement: number[], cross_entropy: number[]}>} depth for each text, L + 1 values
  * @property {{parameters?: number, training_minutes?: number, commit?: string, data?: string}} about
@@ -35,6 +36,7 @@ import { Store } from "./store.js";
  * @property {string} hash
  * @property {Omit<Shape, "T">} shape
  * @property {number} max_tokens
+ * @property {boolean} tied embedding and unembedding are one matrix
  * @property {{name: string, bytes: number, sha256: string, url: string}[]} files
  * @property {Report} report
  */
@@ -154,6 +156,15 @@ export function position(state) {
 }
 
 /**
+ * The selected key of the picture that is shown. A key of the prompt that is still to come is none of it.
+ * @param {State} state
+ * @returns {number | null}
+ */
+export function keyOf({ key, shown }) {
+  return key !== null && key < shown.length ? key : null;
+}
+
+/**
  * The chosen head, clamped to the model. Without a choice: a head worth looking at, see DEFAULT_HEADS.
  * @param {State} state
  * @returns {{layer: number, head: number}}
@@ -182,7 +193,16 @@ export function chosenDepth(state) {
  * @returns {string} its glyph; the number where there is no tokenizer
  */
 export function glyphOf(id) {
-  return store.state.tokens?.pieces([id])[0]?.glyph ?? String(id);
+  return pieceOf(id).glyph;
+}
+
+/**
+ * A token as it is shown.
+ * @param {number} id
+ * @returns {{glyph: string, text: string}} the number and no text where there is no tokenizer
+ */
+export function pieceOf(id) {
+  return store.state.tokens?.pieces([id])[0] ?? { glyph: String(id), text: "" };
 }
 
 /** What the sentence of an empty panel depends on. */

@@ -8,7 +8,7 @@ const TOP = 18;
 const TALLEST_PX = 662;
 const LARGEST_PX = 64;
 /** In a list: room for "L24 H4" and two decimals under a thumbnail. */
-const [LISTED_PX, LISTED_GAP, CAPTION_PX] = [44, 7, 34];
+const [LISTED_PX, LISTED_GAP, CAPTION_PX] = [44, 6, 34];
 
 /** @typedef {{L: number, N: number, K: number}} Heads */
 /** @typedef {{layer: number, head: number}} Place */

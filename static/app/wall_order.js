@@ -1,7 +1,7 @@
 // Ordering and filtering the wall by a score: the two menus above it, and which heads stand in which order.
 import { plural } from "../lib/numbers.js";
 import { h } from "./dom.js";
-import { SCORES, figure, knownFor, measuredOf, ordersOf, partsOf } from "./scores.js";
+import { SCORES, figure, knownFor, measuredOf, measuredOn, ordersOf, partsOf } from "./scores.js";
 import { store } from "./state.js";
 
 const LEAST = ["0.1", "0.3", "0.5", "0.7", "0.9"];
@@ -67,7 +67,7 @@ export function captionOf(state, place) {
 export function scoreWords(state, place) {
   const found = captionOf(state, place);
   const { from, score } = partsOf(chosenOrder(state).order ?? "");
-  return found && `${SCORES[score].name} ${found} ${from === "prompt" ? "on this prompt" : "on held-out text"}`;
+  return found && `${SCORES[score].name} ${found}${from === "prompt" ? " on this prompt" : `, ${measuredOn(state.entry, score) || "measured"}`}`;
 }
 
 /**
@@ -82,11 +82,12 @@ export function orderWords(state, listed, { L, N }) {
   if (!order && !only) return "";
   if (!listed) return promptScores && trace ? `scoring layer ${promptScores.layers.length + 1} of ${L}` : "waiting for the prompt";
   const score = order ? SCORES[partsOf(order).score] : null;
+  const on = partsOf(order ?? "").from === "measured" ? measuredOn(state.entry, partsOf(order ?? "").score) : "";
   if (order && listed.every((place) => Number.isNaN(orderScore(state, place))) && listed.length === L * N)
     return `No query has a ${score?.name} score in this prompt: nothing in it repeats.`;
   const part = promptScores && partsOf(order ?? "").from === "prompt" && promptScores.tokens < (trace?.shape.T ?? 0);
   const whole = listed.length === L * N ? "" : `${plural(listed.length, "head")} of ${L * N}. `;
-  return `${whole}${score ? `${score.name}: ${score.about}` : ""}${part ? `, over the first ${promptScores.tokens} tokens` : ""}`;
+  return `${whole}${score ? `${score.name}: ${score.about}` : ""}${on ? `; ${on}` : ""}${part ? `, over the first ${promptScores.tokens} tokens` : ""}`;
 }
 
 /** @returns {HTMLElement} the two menus; they keep themselves up to date */
@@ -108,7 +109,7 @@ export function orderTools() {
     };
     order.replaceChildren(
       h("option", { value: "", text: "By layer" }),
-      .../** @type {HTMLElement[]} */ ([group("measured", "Measured on held-out text"), group("prompt", "On this prompt")].filter(Boolean)),
+      .../** @type {HTMLElement[]} */ ([group("measured", "Measured beforehand"), group("prompt", "On this prompt")].filter(Boolean)),
     );
     order.value = chosen.order ?? "";
     const named = (state.entry?.report?.heads.length ?? 0) > 0 && h("option", { value: "known", text: "Known heads" });

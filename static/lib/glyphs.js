@@ -6,6 +6,8 @@ const SHOWN = { " ": "·", "\n": "↵", "\t": "→", "\x7f": "⟨DEL⟩" };
 /** Names of U+0000 to U+001F in ASCII; few monospace fonts have the pictures for them. */
 const CONTROLS =
   "NUL SOH STX ETX EOT ENQ ACK BEL BS HT LF VT FF CR SO SI DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC FS GS RS US".split(" ");
+/** Characters that the marks of blanks look like: as text they are named, so that no mark means two things. */
+const MARKS = /[·↵→]/u;
 /** Controls, format and bidi characters, other blanks, fillers, variation selectors, private and unassigned characters. */
 const INVISIBLE = /[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}]/u;
 
@@ -24,8 +26,21 @@ export function glyphOf(c) {
   if (c in SHOWN) return SHOWN[c];
   const code = /** @type {number} */ (c.codePointAt(0));
   if (code < 0x20) return `⟨${CONTROLS[code]}⟩`;
-  if (INVISIBLE.test(c)) return `⟨U+${code.toString(16).toUpperCase().padStart(4, "0")}⟩`;
+  if (INVISIBLE.test(c) || MARKS.test(c)) return `⟨U+${code.toString(16).toUpperCase().padStart(4, "0")}⟩`;
   return c;
+}
+
+const BLANKS = /** @type {Record<string, string>} */ ({ " ": "space", "\n": "newline", "\t": "tab" });
+
+/**
+ * What a text of blanks alone is called, of which the marks say little: "space", "newline, 4 spaces".
+ * @param {string} text
+ * @returns {string} "" for any other text
+ */
+export function blankName(text) {
+  if (!/^[ \n\t]+$/.test(text)) return "";
+  const runs = text.match(/ +|\n+|\t+/g) ?? [];
+  return runs.map((run) => (run.length === 1 ? BLANKS[run] : `${run.length} ${BLANKS[run[0]]}s`)).join(", ");
 }
 
 /**

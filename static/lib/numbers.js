@@ -5,7 +5,8 @@
  * @param {number} value
  */
 export function three(value) {
-  if (!Number.isFinite(value)) return Number.isNaN(value) ? "not a number" : value > 0 ? "∞" : "−∞";
+  if (typeof value !== "number" || Number.isNaN(value)) return "not a number";
+  if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
   if (value === 0) return "0";
   const size = Math.abs(value);
   if (size < 0.001 || size >= 1e6) return value.toExponential(2).replace("e-", "e−").replace("e+", "e");

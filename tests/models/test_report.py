@@ -162,6 +162,17 @@ def test_card_that_cannot_be_shown_hides_no_model(tmp_path, monkeypatch):
     assert [told[id]["about"] for id in ("lone", "blank", "fine")] == ["", "", "Fine"]
 
 
+def test_page_is_told_whether_weights_are_tied(tmp_path, monkeypatch):
+    """The lens says that its first row echoes the token, where it does."""
+    monkeypatch.setenv("PLAYGROUND_CACHE", str(tmp_path))
+    folder = tmp_path / "models" / "copy"
+    shutil.copytree(OWN_MODELS / "tiny", folder)
+    config = json.loads((folder / "config.json").read_text("utf-8"))
+    for tied in (True, False):
+        (folder / "config.json").write_text(json.dumps({**config, "tie_word_embeddings": tied}), "utf-8")
+        assert ModelIndex().find("copy").describe()["tied"] is tied
+
+
 def test_report_travels_with_the_model_and_a_stale_one_says_so(tmp_path, monkeypatch):
     monkeypatch.setenv("PLAYGROUND_CACHE", str(tmp_path))
     folder = tmp_path / "models" / "copy"

@@ -108,11 +108,12 @@ def test_chip_glyphs(tmp_path):
         "é": "⟨C3⟩ ⟨A9⟩", "Ġ": "⟨C4⟩ ⟨A0⟩",
     }  # fmt: skip
     spec = byte_tokenizer()
-    for token in ["âĢĭ", "ï»¿", "âĢ®", "Ìģ", "Ã©", "aâĢ", "Âł"]:  # U+200B, U+FEFF, U+202E, U+0301, é, a + half, U+00A0
+    for token in ["âĢĭ", "ï»¿", "âĢ®", "Ìģ", "Ã©", "aâĢ", "Âł", "Â·", "âĨĴ"]:
+        # U+200B, U+FEFF, U+202E, U+0301, é, a + half, U+00A0, and two characters that look like the marks of blanks
         spec["model"]["vocab"][token] = len(spec["model"]["vocab"])
     path = tmp_path / "tokenizer.json"
     path.write_text(json.dumps(spec | {"model": spec["model"] | {"ignore_merges": True}}))
-    texts |= {letter: f"⟨U+{ord(letter):04X}⟩" for letter in "\u200b\u202e\u00a0\ufeff"} | {"\u0301": "◌\u0301"}
+    texts |= {letter: f"⟨U+{ord(letter):04X}⟩" for letter in "\u200b\u202e\u00a0\ufeff·→"} | {"\u0301": "◌\u0301"}
     found = in_page(path, list(texts))["results"]
     rows = [" ".join(piece["glyph"] for piece in page["pieces"]) for page in found]
     texts |= {" the": "·the", "é": "é"}

@@ -2,7 +2,9 @@
 import { rankStory } from "../../static/app/rank_plot.js";
 import { registerHooks } from "node:module";
 import { cividis, inkOn } from "../../static/lib/colours.js";
+import { blankName } from "../../static/lib/glyphs.js";
 import { cellsOfPixel } from "../../static/lib/maths.js";
+import { three } from "../../static/lib/numbers.js";
 import { blockMasked, withoutFirst } from "../../static/lib/pattern.js";
 import { DEFAULT_VIEW, LONGEST_PROMPT, readLink, writeLink } from "../../static/lib/permalink.js";
 import { sharedCharacters } from "../../static/lib/split_characters.js";
@@ -174,6 +176,8 @@ const encode = (text) => new TextEncoder().encode(text);
 const [tokyo, thumb] = [encode("東"), encode("👍")];
 console.log(
   JSON.stringify({
+    blanks: [" ", "\n\n", "\n    ", "\t", "", "\r", " a", "·"].map(blankName),
+    three: [undefined, NaN, -Infinity, 0, 0.5].map(three),
     badPixels: badPixels(),
     ends: [cividis(0), cividis(1), cividis(NaN)],
     worstContrast: worstContrast(),

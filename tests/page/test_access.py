@@ -161,6 +161,14 @@ def test_no_width_scrolls_sideways(page: Page):
             assert tops == sorted(tops)
 
 
+def test_no_button_of_the_top_bar_stands_alone_on_a_line(page: Page):
+    tops = "[...document.querySelectorAll('.top > button')].map((button) => button.getBoundingClientRect().top)"
+    for width in (320, 360, 390, 412, 430, 600):
+        page.set_viewport_size({"width": width, "height": 800})
+        lines = page.evaluate(tops)
+        assert all(lines.count(top) > 1 for top in lines), (width, lines)
+
+
 def test_top_bar_of_a_long_model_name_is_not_cut(page: Page):
     """The longest name and device that are met, on a usual desktop."""
     page.evaluate(

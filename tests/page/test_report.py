@@ -17,7 +17,8 @@ from weights.training.summary import NAMED
 
 pytestmark = pytest.mark.chromium
 
-HEADS = json.loads((OWN_MODELS / "tiny" / "heads.json").read_text("utf-8"))["heads"]
+REPORT = json.loads((OWN_MODELS / "tiny" / "heads.json").read_text("utf-8"))
+HEADS, MEASURED_ON = REPORT["heads"], REPORT["measured_on"]
 CARD = json.loads((OWN_MODELS / "tiny" / "card.json").read_text("utf-8"))
 
 
@@ -58,6 +59,8 @@ def test_report_shows_every_head_sorts_and_opens(watched: Watched, tiny_server: 
     assert "CDLA-Sharing-1.0" in words and "agrees with the model’s final answer" in words
     assert ".txt" not in words and ".py" not in words
     assert page.locator(".report-terms dt").count() == page.locator("#report-heads thead button").count()
+    about = page.locator(".report-terms dd").all_text_contents()
+    assert all(text.endswith(f"; measured on {on}") for text, on in zip(about, MEASURED_ON.values(), strict=True))
     page.get_by_role("button", name="L3 H1: open this head").press("Enter")
     page.wait_for_selector("#head[data-head='L3 H1']")
     assert not page.locator("#report-dialog").is_visible()
@@ -71,6 +74,44 @@ def test_focus_returns_from_the_report_to_the_menu(watched: Watched, tiny_server
         page.keyboard.press(leave)
         page.wait_for_selector("#report-dialog", state="hidden")
         assert page.evaluate("document.activeElement.id") == "model-button", leave
+
+
+FOCUS = "document.activeElement.textContent"
+
+
+def test_report_table_is_one_tab_stop_and_arrows_go_through_it(watched: Watched, tiny_server: Server):
+    page = watched.open(tiny_server.url)
+    open_report(page)
+    stops = "document.querySelectorAll('#report-heads [tabindex=\"0\"]').length"
+    page.keyboard.press("Tab")
+    assert page.evaluate(FOCUS) == "L0 H0" and page.evaluate(stops) == 1
+    for keys, focus in (
+        ("ArrowDown ArrowDown ArrowRight", shown(HEADS[2]["previous_token"])),
+        ("End ArrowRight", shown(HEADS[2]["look_up"])),
+        ("PageDown PageDown PageDown PageDown Home", "L3 H7"),
+        ("ArrowDown ArrowLeft", "L3 H7"),
+        ("Control+Home ArrowUp ArrowRight", "previous-token"),
+    ):
+        for key in keys.split():
+            page.keyboard.press(key)
+        assert page.evaluate(FOCUS) == focus, keys
+        assert page.evaluate(stops) == 1, keys
+    page.keyboard.press("Enter")
+    assert page.evaluate(FOCUS) == "previous-token" and page.evaluate(stops) == 1
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Home")
+    best = max(HEADS, key=lambda head: head["previous_token"])
+    assert page.evaluate(FOCUS) == f"L{best['layer']} H{best['head']}"
+    header = "document.querySelector('#report-heads thead th').getBoundingClientRect().bottom"
+    page.keyboard.press("Control+End")
+    page.keyboard.press("Home")
+    for _ in HEADS[1:]:
+        page.keyboard.press("ArrowUp")
+        covered = f"document.activeElement.getBoundingClientRect().top < {header} - 1"
+        assert not page.evaluate(covered), "the head of the table lies over the focus"
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.contains(document.querySelector('#report-depth'))")
+    watched.assert_clean(tiny_server.url)
 
 
 PHONE = {"width": 390, "height": 844}

@@ -6,11 +6,12 @@ it lets its selection go; another model brings its own opening; earlier links th
 """
 
 import json
+from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Page
 
-from tests.page.harness import Server, Watched, until, wait_lens, wait_picture
+from tests.page.harness import Server, Watched, open_link, until, wait_lens, wait_picture
 from tests.page.readme_picture import check_readme_picture
 from tests.tolerances import OFFERED_WEIGHT
 from weights.places import OWN_MODELS
@@ -80,6 +81,54 @@ def test_each_offered_prompt_keeps_its_claim(watched: Watched, tiny_server: Serv
         assert keys == prompt["keys"]
         assert page.locator("#next-bars .bar-name").first.text_content() == prompt["next"].replace(" ", "·")
     watched.assert_clean(tiny_server.url)
+
+
+def test_no_false_weight_is_said_while_a_longer_prompt_is_computed(watched: Watched, tiny_server: Server):
+    """The keys of the next prompt may lie beyond the picture that is still there: it says nothing of them."""
+    page = watched.open(tiny_server.url + "#p=one")
+    page.evaluate("""() => {
+      window.said = [];
+      const readout = document.querySelector('#cell-readout');
+      const changes = {childList: true, characterData: true, subtree: true};
+      new MutationObserver(() => window.said.push(readout.textContent)).observe(readout, changes);
+    }""")
+    for prompt in (PROMPTS[0], PROMPTS[1]):
+        open_link(page, "#p=one")
+        wait_picture(page)
+        page.get_by_role("button", name=prompt["title"]).click()
+        shows(page, prompt)
+    said = page.evaluate("window.said")
+    assert [text for text in said if "∞" in text or "not a number" in text] == []
+    assert any(text.startswith("query 7 ·it, key 1 ·cat: weight 0.99") for text in said)
+
+
+def test_lens_names_blanks_and_says_what_the_first_row_is(watched: Watched, tiny_server: Server):
+    page = watched.open(tiny_server.url + "#p=" + quote("a\n\n·  b"))
+    wait_lens(page)
+    tokens = page.evaluate("playground.trace('a\\n\\n·  b').then((trace) => trace.tokens.map(({text}) => text))")
+    assert {"\n", "\ufffd", " "} <= set(tokens), tokens  # a middle dot is no space, and is not shown as one
+    names = page.locator("#lens .lens-name").all_text_contents()
+    first = [page.locator(f"#lens-0-{i}").text_content() for i in range(len(tokens))]
+    for text, name, echo in zip(tokens, names, first, strict=True):
+        assert name == {"\n": "↵ newline", " ": "· space", " b": "·b", "a": "a"}.get(text, name)
+        assert echo == name, "the embedding row of tied weights echoes its token"
+    assert "mostly echoes the token" in page.locator("#lens-legend").text_content()
+    assert ": · space " in page.locator(f"#lens-0-{tokens.index(' ')}").get_attribute("aria-label")
+
+
+def test_selected_token_of_a_long_example_is_in_view_on_a_phone(watched: Watched, tiny_server: Server):
+    page = watched.open(tiny_server.url)
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.get_by_role("button", name=PROMPTS[3]["title"]).click()
+    shows(page, PROMPTS[3])
+    assert page.evaluate("""() => {
+      const box = (selector) => document.querySelector(selector).getBoundingClientRect();
+      const [strip, chip] = [box('#chips'), box('.chip[aria-selected=true]')];
+      return chip.top >= strip.top && chip.bottom <= strip.bottom && document.querySelector('#chips').scrollTop > 0;
+    }""")
+    assert page.evaluate("scrollY") == 0
+    box = "(({scrollHeight, clientHeight}) => scrollHeight <= clientHeight)(document.querySelector('#prompt-text'))"
+    assert page.evaluate(box)
 
 
 @pytest.mark.parametrize("prompt", [PROMPTS[1], PROMPTS[3]], ids=lambda prompt: prompt["id"])

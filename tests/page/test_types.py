@@ -101,3 +101,11 @@ def test_rank_story_quotes_its_token(found: dict):
         "“·a” is first at every depth.",
         "“x” is beyond rank 100 up to layer 0 and ends at rank 6.",
     ]
+
+
+def test_blanks_have_names_and_nothing_else_has(found: dict):
+    assert found["blanks"] == ["space", "2 newlines", "newline, 4 spaces", "tab", "", "", "", ""]
+
+
+def test_what_is_no_number_is_not_written_as_one(found: dict):
+    assert found["three"] == ["not a number", "not a number", "−∞", "0", "0.500"]

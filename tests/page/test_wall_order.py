@@ -19,7 +19,8 @@ from weights.tokens import load_tokenizer
 
 pytestmark = pytest.mark.chromium
 
-HEADS = json.loads((OWN_MODELS / "tiny" / "heads.json").read_text("utf-8"))["heads"]
+REPORT = json.loads((OWN_MODELS / "tiny" / "heads.json").read_text("utf-8"))
+HEADS, MEASURED_ON = REPORT["heads"], REPORT["measured_on"]
 CELLS = "[...document.querySelectorAll('#wall [role=gridcell]')]"
 
 
@@ -47,8 +48,14 @@ def test_heads_are_labelled_and_known_ones_marked(watched: Watched, tiny_server:
     assert marked == [place(head) for head in HEADS if head["called"]]
     content = "getComputedStyle(document.querySelector('#head-1-7'), '::after').content"
     assert page.evaluate(content) == '""'
-    page.get_by_role("button", name="L2 H3 table look-up").press("Enter")
+    best = page.get_by_role("button", name="L2 H3 table look-up")
+    assert MEASURED_ON["look_up"] in best.get_attribute("aria-description")
+    best.press("Enter")
     page.wait_for_selector("#head[data-head='L2 H3']")
+    page.get_by_role("button", name="How measured").press("Enter")
+    page.wait_for_selector("#report-dialog[open]")
+    page.keyboard.press("Escape")
+    assert page.evaluate("document.activeElement.textContent") == "How measured"
     watched.assert_clean(tiny_server.url)
 
 
@@ -64,7 +71,11 @@ def test_order_by_a_measured_score_and_walk_it_with_the_keyboard(watched: Watche
     page.locator("#head-2-0").focus()
     page.keyboard.press("ArrowRight")
     assert page.evaluate("document.activeElement.id") == "head-2-3"
-    assert page.locator("#wall-readout").text_content().endswith("; induction 0.94 on held-out text")
+    on = f"measured on {MEASURED_ON['induction']}"
+    assert page.locator("#wall-readout").text_content().endswith(f"; induction 0.94, {on}")
+    assert page.locator("#wall-order-note").text_content().endswith(f"; {on}")
+    shown = page.locator("#wall").text_content()
+    assert "random tokens" in MEASURED_ON["induction"] and "held-out" not in shown
     page.keyboard.press("ArrowDown")
     columns = page.evaluate("document.querySelector('#wall [role=row]').children.length")
     assert page.evaluate("document.activeElement.id") == ids(page)[1 + columns]

@@ -33,6 +33,7 @@ def test_models_lists_sizes_hashes_and_shape(server: Live, cache: Path) -> None:
     shape = {key: model["shape"][key] for key in "LNKDHV"}
     assert shape == {"L": 2, "N": 4, "K": 2, "D": 16, "H": 8, "V": 97}
     assert model["family"] == "llama" and model["max_tokens"] == CONFIG["max_position_embeddings"]
+    assert model["tied"] is CONFIG["tie_word_embeddings"]
     assert {file["name"] for file in model["files"]} == {"config.json", "model.safetensors"}
     assert model["bytes"] == sum(file["bytes"] for file in model["files"])
     for file in model["files"]:
