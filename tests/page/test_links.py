@@ -117,4 +117,4 @@ def test_table_view_cuts_no_column(page: Page, width: int):
     columns = page.locator(".head-table thead th").count() - 1
     assert columns >= 2
     page.get_by_role("button", name="Keys before").click()
-    until(page, "document.querySelectorAll('.head-table tbody td.on').length === 1")  # the table is drawn a moment later
+    until(page, "document.querySelectorAll('.head-table tbody td.on').length === 1")  # drawn a moment later
