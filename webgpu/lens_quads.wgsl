@@ -2,7 +2,8 @@
 //   logit[r,v] = x[r,:] . table[v,:]          table = d * q within a block (weights/blocks.py)
 // Over one tile of the vocabulary, per row: m = max logit, s = sum exp(logit - m), u = sum exp(logit - m) (logit - m),
 // how many tokens come before the target, and the k largest logits with their ids (equal logits: lower id first).
-// Grid: one invocation owns 8 rows and one tile of `tile` tokens, a quad four tiles; tiles vary fastest; folded into y.
+// Grid: one invocation owns 8 rows (4 unless MANY) and one tile of `tile` tokens, a quad four tiles; tiles vary fastest;
+//      folded into y.
 // In:  x [rows,D] f32 (after the final norm), D a multiple of 32, table [v_count,D] as bytes and scales (vocabulary rows
 //      v0 ..), targets [rows] u32, target_logit [rows] f32. This table's tiles are parts part0 .. of `parts` in all.
 // Out: part_logits, part_ids [rows,parts,TOP_K], part_stats [rows,parts,4] f32 = (m, s, u, tokens before the target).
@@ -11,6 +12,7 @@
 // rows give equal logits.
 
 override TOP_K: u32 = 10;
+override MANY: bool = true;  // 8 rows instead of 4
 const MAX_K = 16;
 const NOTHING = -1e30;
 
@@ -25,53 +27,50 @@ struct Params { rows: u32, D: u32, v0: u32, v_count: u32, tile: u32, part0: u32,
 @group(0) @binding(7) var<storage, read_write> part_ids: array<u32>;
 @group(0) @binding(8) var<storage, read_write> part_stats: array<vec4f>;
 
-// 32 features of four rows: columns are features, lanes are rows. 32 weights of a token.
-struct Features { a: mat4x4f, b: mat4x4f, c: mat4x4f, d: mat4x4f, e: mat4x4f, f: mat4x4f, g: mat4x4f, h: mat4x4f }
+// 32 features of a row, or weights of a token.
 struct Block { a: vec4f, b: vec4f, c: vec4f, d: vec4f, e: vec4f, f: vec4f, g: vec4f, h: vec4f }
+struct Blocks { a: Block, b: Block, c: Block, d: Block }
 
 // Signed bytes: each moved to the top of a word, which is 2^24 times its value, and the scale is divided by that (exact).
+// SwiftShader shifts and divides lane by lane but multiplies four integers at once.
 fn bytes4(word: u32, scale: f32) -> vec4f {
-  return vec4f(bitcast<vec4i>(vec4u(word << 24, word << 16, word << 8, word) & vec4u(0xff000000u))) * scale;
+  return vec4f(bitcast<vec4i>((vec4u(word) * vec4u(16777216, 65536, 256, 1)) & vec4u(0xff000000u))) * scale;
 }
-fn weights(v: u32, d: u32) -> Block {
-  let i = (v * p.D + d) / 32;
+fn weights(v: u32, blocks: u32, b: u32) -> Block {
+  let i = min(v, p.v_count - 1) * blocks + b;
   let pair = unpack2x16float(scales[i / 2]);
-  let s = select(pair.x, pair.y, i % 2 == 1) / 16777216;
+  let s = select(pair.x, pair.y, (i & 1) == 1) / 16777216;
   let l = table[2 * i];
   let h = table[2 * i + 1];
   return Block(bytes4(l.x, s), bytes4(l.y, s), bytes4(l.z, s), bytes4(l.w, s),
                bytes4(h.x, s), bytes4(h.y, s), bytes4(h.z, s), bytes4(h.w, s));
 }
-fn add4(sum: vec4f, x: mat4x4f, w: vec4f) -> vec4f {
-  return fma(x[3], vec4f(w.w), fma(x[2], vec4f(w.z), fma(x[1], vec4f(w.y), fma(x[0], vec4f(w.x), sum))));
+fn weights4(v: u32, blocks: u32, b: u32) -> Blocks {
+  return Blocks(weights(v, blocks, b), weights(v + 1, blocks, b), weights(v + 2, blocks, b), weights(v + 3, blocks, b));
 }
-fn add32(sum: vec4f, x: Features, w: Block) -> vec4f {
+fn add4(sum: f32, x: vec4f, w: vec4f) -> f32 {  // one by one: a sum stays in its register
+  return fma(x.w, w.w, fma(x.z, w.z, fma(x.y, w.y, fma(x.x, w.x, sum))));
+}
+fn add32(sum: f32, x: Block, w: Block) -> f32 {
   let half = add4(add4(add4(add4(sum, x.a, w.a), x.b, w.b), x.c, w.c), x.d, w.d);
   return add4(add4(add4(add4(half, x.e, w.e), x.f, w.f), x.g, w.g), x.h, w.h);
 }
-
-fn x4(row: u32, d: u32) -> vec4f {
-  return x[(row * p.D + d) / 4];
+fn tokens4(sum: vec4f, x: Block, w: Blocks) -> vec4f {
+  return vec4f(add32(sum.x, x, w.a), add32(sum.y, x, w.b), add32(sum.z, x, w.c), add32(sum.w, x, w.d));
 }
-fn rows4(r: vec4u, d: u32) -> mat4x4f {
-  return transpose(mat4x4f(x4(r.x, d), x4(r.y, d), x4(r.z, d), x4(r.w, d)));
+// 32 features of a row from word `at` on: each lane loads eight of them.
+fn features(at: u32, lane: u32) -> Block {
+  let lo = x[at + 2 * lane];
+  let hi = x[at + 2 * lane + 1];
+  return Block(quadBroadcast(lo, 0u), quadBroadcast(hi, 0u), quadBroadcast(lo, 1u), quadBroadcast(hi, 1u),
+               quadBroadcast(lo, 2u), quadBroadcast(hi, 2u), quadBroadcast(lo, 3u), quadBroadcast(hi, 3u));
 }
-fn from0(m: mat4x4f) -> mat4x4f {
-  return mat4x4f(quadBroadcast(m[0], 0u), quadBroadcast(m[1], 0u), quadBroadcast(m[2], 0u), quadBroadcast(m[3], 0u));
+fn rows4(r: vec4u, at: u32, lane: u32) -> Blocks {
+  let first = r * (p.D / 4) + at;
+  return Blocks(features(first.x, lane), features(first.y, lane), features(first.z, lane), features(first.w, lane));
 }
-fn from1(m: mat4x4f) -> mat4x4f {
-  return mat4x4f(quadBroadcast(m[0], 1u), quadBroadcast(m[1], 1u), quadBroadcast(m[2], 1u), quadBroadcast(m[3], 1u));
-}
-fn from2(m: mat4x4f) -> mat4x4f {
-  return mat4x4f(quadBroadcast(m[0], 2u), quadBroadcast(m[1], 2u), quadBroadcast(m[2], 2u), quadBroadcast(m[3], 2u));
-}
-fn from3(m: mat4x4f) -> mat4x4f {
-  return mat4x4f(quadBroadcast(m[0], 3u), quadBroadcast(m[1], 3u), quadBroadcast(m[2], 3u), quadBroadcast(m[3], 3u));
-}
-fn features(r: vec4u, own: u32) -> Features {  // own: the eight of 32 features that this lane loads
-  let lo = rows4(r, own);
-  let hi = rows4(r, own + 4);
-  return Features(from0(lo), from0(hi), from1(lo), from1(hi), from2(lo), from2(hi), from3(lo), from3(hi));
+fn add(sum: mat4x4f, x: Blocks, w: Blocks) -> mat4x4f {  // columns are rows of x, lanes are tokens
+  return mat4x4f(tokens4(sum[0], x.a, w), tokens4(sum[1], x.b, w), tokens4(sum[2], x.c, w), tokens4(sum[3], x.d, w));
 }
 
 var<private> top: array<vec4f, 2 * MAX_K>;  // of rows r0 .. r0+3, and from MAX_K on of r0+4 .. r0+7
@@ -101,7 +100,9 @@ fn take(half: u32, logit: vec4f, v: u32, wanted: vec4u, wanted_logit: vec4f) {
 fn take8(half: u32, left: mat4x4f, right: mat4x4f, v: u32, end: u32, r: vec4u) {
   let wanted = vec4u(targets[r.x], targets[r.y], targets[r.z], targets[r.w]);
   let wanted_logit = vec4f(target_logit[r.x], target_logit[r.y], target_logit[r.z], target_logit[r.w]);
-  let logits = array<vec4f, 8>(left[0], left[1], left[2], left[3], right[0], right[1], right[2], right[3]);
+  let a = transpose(left);
+  let b = transpose(right);
+  let logits = array<vec4f, 8>(a[0], a[1], a[2], a[3], b[0], b[1], b[2], b[3]);
   for (var j = 0u; j < 8 && v + j < end; j++) { take(half, logits[j], p.v0 + v + j, wanted, wanted_logit); }
 }
 fn write4(half: u32, r0: u32, tile: u32) {
@@ -124,7 +125,7 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) group
   let tiles = (p.v_count + p.tile - 1) / p.tile;
   let across = (tiles + 3) / 4;
   let own = quad % across * 4 + lane;
-  let r0 = quad / across * 8;
+  let r0 = quad / across * select(4u, 8u, MANY);
   let last_row = vec4u(p.rows - 1);
   let ra = min(vec4u(r0, r0 + 1, r0 + 2, r0 + 3), last_row);
   let rb = min(vec4u(r0 + 4, r0 + 5, r0 + 6, r0 + 7), last_row);
@@ -133,24 +134,22 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) group
   stats[1] = stats[0];
   let first = own * p.tile;
   let end = min(first + p.tile, p.v_count);
-  let last = p.v_count - 1;
-  for (var k = 0u; k < p.tile; k += 8) {  // every lane takes every turn: quad operations need all four
-    let v = first + k;
+  let blocks = p.D / 32;
+  for (var v = first; v < first + p.tile; v += 8) {  // every lane takes every turn: quad operations need all four
     var a0 = mat4x4f(); var a1 = mat4x4f(); var b0 = mat4x4f(); var b1 = mat4x4f();
-    for (var d = 0u; d < p.D; d += 32) {
-      let fa = features(ra, d + 8 * lane);
-      let fb = features(rb, d + 8 * lane);
-      let w0 = weights(min(v, last), d); let w1 = weights(min(v + 1, last), d);
-      let w2 = weights(min(v + 2, last), d); let w3 = weights(min(v + 3, last), d);
-      a0 = mat4x4f(add32(a0[0], fa, w0), add32(a0[1], fa, w1), add32(a0[2], fa, w2), add32(a0[3], fa, w3));
-      b0 = mat4x4f(add32(b0[0], fb, w0), add32(b0[1], fb, w1), add32(b0[2], fb, w2), add32(b0[3], fb, w3));
-      let w4 = weights(min(v + 4, last), d); let w5 = weights(min(v + 5, last), d);
-      let w6 = weights(min(v + 6, last), d); let w7 = weights(min(v + 7, last), d);
-      a1 = mat4x4f(add32(a1[0], fa, w4), add32(a1[1], fa, w5), add32(a1[2], fa, w6), add32(a1[3], fa, w7));
-      b1 = mat4x4f(add32(b1[0], fb, w4), add32(b1[1], fb, w5), add32(b1[2], fb, w6), add32(b1[3], fb, w7));
+    for (var i = 0u; i < blocks; i++) {
+      let left = weights4(v, blocks, i); let right = weights4(v + 4, blocks, i);
+      let fa = rows4(ra, 8 * i, lane);
+      a0 = add(a0, fa, left); a1 = add(a1, fa, right);
+      if (MANY) {
+        let fb = rows4(rb, 8 * i, lane);
+        b0 = add(b0, fb, left); b1 = add(b1, fb, right);
+      }
     }
     take8(0, a0, a1, v, end, ra);
-    take8(1, b0, b1, v, end, rb);
+    if (MANY) { take8(1, b0, b1, v, end, rb); }
   }
-  if (own < tiles) { write4(0, r0, own); write4(1, r0 + 4, own); }
+  if (own >= tiles) { return; }
+  write4(0, r0, own);
+  if (MANY) { write4(1, r0 + 4, own); }
 }

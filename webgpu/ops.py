@@ -24,13 +24,14 @@ from webgpu.probs import attention_probs
 from webgpu.variants import pick
 
 __all__ = [
-    "BF16", "F16", "F32", "FEW_TOKENS", "MAX_GROUPS", "MAX_HEAD_DIM", "MAX_TURNS", "NONE", "Q4_1", "Q8_0", "Dispatch",
-    "UnsupportedShape", "add", "attention", "attention_operation", "attention_probs", "attention_scratch",
+    "BF16", "F16", "F32", "FEW_TOKENS", "MAX_GROUPS", "MAX_HEAD_DIM", "MAX_TURNS", "NONE", "Q4_1", "Q8_0", "QUAD_ROWS",
+    "Dispatch", "UnsupportedShape", "add", "attention", "attention_operation", "attention_probs", "attention_scratch",
     "attention_turns", "ceil_div", "embedding", "fold", "matmul", "product_operation", "rmsnorm", "rope", "swiglu",
 ]  # fmt: skip
 
 F32, F16, BF16, Q4_1, Q8_0 = 0, 1, 2, 3, 4
 FEW_TOKENS = 32  # up to here workgroups share rows of weights, beyond a tile of the product
+QUAD_ROWS = 8  # tokens of a quad's block; of more tokens it takes twice as many
 
 
 def embedding(ids, table, out, *, T, D, v0, v_count, fmt, scales=NONE) -> Dispatch:
@@ -87,11 +88,12 @@ def matmul(
         return _matmul_groups(T, overrides, params, bindings)
     quads = picked == "quads"
     if T == 1 and quads:
-        return Dispatch("matvec_quads", overrides, params, fold(ceil_div(d_out, 4 * 16)), bindings)
+        return Dispatch("matvec_quads", overrides, params, fold(ceil_div(d_out, 8 * 8)), bindings)
     if quads:
-        blocks = ceil_div(T, 8) * ceil_div(d_out, 32)
+        tall = T > QUAD_ROWS
+        blocks = ceil_div(T, QUAD_ROWS * (1 + tall)) * ceil_div(d_out, 32)
         return Dispatch(
-            "matmul_quads", {"HAS_BIAS": bias is not None}, {"T": T, **params}, fold(ceil_div(blocks, 4)), bindings
+            "matmul_quads", overrides | {"TALL": tall}, {"T": T, **params}, fold(ceil_div(blocks, 2)), bindings
         )
     if T == 1 or picked == "plain":
         return Dispatch("matvec", overrides, {"T": T, **params}, fold(ceil_div(T * ceil_div(d_out, 4), 64)), bindings)

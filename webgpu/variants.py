@@ -53,12 +53,12 @@ VARIANTS: dict[str, tuple[Variant, ...]] = {
         Variant("once", (), {"H": UP_TO_128}),
         Variant("plain", (), {"S": SHORT}, tried="never"),
     ),
-    # many tokens times a matrix; quads share each load of x, and a word of Q4_1 blocks (format 3) serves 64 products;
+    # many tokens times a matrix; quads share each load of x;
     # workgroups share a tile in their memory, and of few tokens a row of weights, which is for GPUs; plain takes each
     # token by itself
     "matmul": (
         Variant("registers"),
-        Variant("quads", ("subgroups",), {"fmt": (3,)}),
+        Variant("quads", ("subgroups",)),
         Variant("groups", tried="gpus"),
         Variant("plain", tried="never"),
     ),

@@ -91,9 +91,9 @@ export function lens(given) {
     const tiles = ceil(v_count, tile);
     second.push({
       kernel: quads ? "lens_quads" : "lens_tile",
-      overrides: quads ? { TOP_K: k } : { ...weights, TOP_K: k },
+      overrides: quads ? { TOP_K: k, MANY: rows > 4 } : { ...weights, TOP_K: k },
       params: { ...shape, tile, part0, parts },
-      grid: fold(quads ? ceil(ceil(rows, 8) * ceil(tiles, 4), 4) : ceil(ceil(rows, 4) * tiles, 16)),
+      grid: fold(quads ? ceil(ceil(rows, rows > 4 ? 8 : 4) * ceil(tiles, 4), 4) : ceil(ceil(rows, 4) * tiles, 16)),
       bindings: { ...bindings, ...scratch },
     });
     part0 += tiles;

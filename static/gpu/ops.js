@@ -21,6 +21,8 @@ export const LENS_TILE = 512;
 export const LENS_PARTS = 1024;
 /** Up to here workgroups share rows of weights, beyond a tile of the product. */
 export const FEW_TOKENS = 32;
+/** Tokens of a quad's block; of more tokens it takes twice as many. */
+export const QUAD_ROWS = 8;
 
 /**
  * Write out [T,D] for the ids that fall into this table's vocabulary rows v0 .. v0+v_count-1.
@@ -71,10 +73,11 @@ export function matmul(given) {
   const picked = pick(productOperation(T), given.variant, { fmt });
   if (picked === "groups") return matmulGroups(T, overrides, params, bindings);
   const quads = picked === "quads";
-  if (T === 1 && quads) return { kernel: "matvec_quads", overrides, params, grid: fold(ceil(d_out, 4 * 16)), bindings };
+  if (T === 1 && quads) return { kernel: "matvec_quads", overrides, params, grid: fold(ceil(d_out, 8 * 8)), bindings };
   if (quads) {
-    const grid = fold(ceil(ceil(T, 8) * ceil(d_out, 32), 4));
-    return { kernel: "matmul_quads", overrides: { HAS_BIAS: bias !== null }, params: { T, ...params }, grid, bindings };
+    const TALL = T > QUAD_ROWS;
+    const grid = fold(ceil(ceil(T, TALL ? 2 * QUAD_ROWS : QUAD_ROWS) * ceil(d_out, 32), 2));
+    return { kernel: "matmul_quads", overrides: { ...overrides, TALL }, params: { T, ...params }, grid, bindings };
   }
   if (T === 1 || picked === "plain") {
     return { kernel: "matvec", overrides, params: { T, ...params }, grid: fold(ceil(T * ceil(d_out, 4), 64)), bindings };

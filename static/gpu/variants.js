@@ -32,7 +32,7 @@ export const VARIANTS = {
   decode: [variant("split"), variant("once", [], { H: UP_TO_128 }), variant("plain", [], { S: SHORT }, "never")],
   matmul: [
     variant("registers"),
-    variant("quads", ["subgroups"], { fmt: [3] }),
+    variant("quads", ["subgroups"]),
     variant("groups", [], {}, "gpus"),
     variant("plain", [], {}, "never"),
   ],

@@ -5,14 +5,14 @@
  * Has no counterpart in webgpu/: there a prompt's kernels compile one after the other whenever it is.
  * @module
  */
-import { FEW_TOKENS } from "./ops.js";
+import { FEW_TOKENS, QUAD_ROWS } from "./ops.js";
 import { TRACE, prefill } from "./plan.js";
 import { layersPerQuery, lens, logits, thumbnails } from "./queries.js";
 
 /** @typedef {import("./kernels.js").Kernels} Kernels */
 
-/** Which kernels run depends on whether there is one token, a few, or more, and not on how many. */
-const TOKENS = [FEW_TOKENS, FEW_TOKENS + 1];
+/** Which kernels run depends on whether there is one token, a few, some, or more, and not on how many. */
+const TOKENS = [FEW_TOKENS, FEW_TOKENS + 1, QUAD_ROWS];
 
 /**
  * The plans of a first prompt, in the order in which the page asks for them.

@@ -64,9 +64,9 @@ def test_trial_remembers_for_these_sizes_and_this_format(kernels, tmp_path):
         found = trial.try_variants(kernels, SIZES | changed, memory=memory, now=now)
         assert now.asked() == 2 * again  # two operations of two variants, each timed once
         assert ("matmul" in found) == (changed != {"D": 20})  # rows of any length have one product
-    now = clock([])
-    assert trial.try_variants(kernels, SIZES | {"fmt": F32}, memory=memory, now=now)["matmul"] == "registers"
-    assert now.asked() == 0  # on a CPU driver registers alone take this format
+    now = clock([0.06] * 9)
+    assert trial.try_variants(kernels, SIZES | {"fmt": F32}, memory=memory, now=now)["matvec"] == "registers"
+    assert now.asked() == 4  # on a CPU driver registers alone take one token in this format
 
 
 @pytest.mark.gpu
@@ -85,8 +85,8 @@ def test_trial_damaged_memory_counts_as_empty(kernels, tmp_path, damage):
 @pytest.mark.gpu
 def test_trial_leaves_out_a_variant_that_is_quick_and_wrong(device):
     text = (ROOT / "webgpu" / "matvec_quads.wgsl").read_text("utf-8")
-    assert text.count("d += 32") == 1
-    wrong = Kernels(device, {"matvec_quads.wgsl": text.replace("d += 32", "d += 64")})
+    assert text.count("i++) {\n    let lo") == 1
+    wrong = Kernels(device, {"matvec_quads.wgsl": text.replace("i++) {\n    let lo", "i += 2) {\n    let lo")})
     steps = [0.06 if at else 0.9 for every in tried(wrong).values() for at in range(len(every))]
     found = trial.try_variants(wrong, SIZES, now=clock(steps))
     assert (found["matmul"], found["matvec"]) == ("quads", "registers")
@@ -115,7 +115,7 @@ IN_PAGE = """async (sizes) => {
   const wrongIsQuick = () => (turn++ % 2 ? (turn % 4 ? 900 : 60) : 0);
   const text = kernels.text.bind(kernels);
   const spoiled = await Kernels.load(kernels.device);
-  spoiled.text = async (file) => (await text(file)).replace("b.sum, vec4f(scale.y)", "b.sum, vec4f(0)");
+  spoiled.text = async (file) => (await text(file)).replace("fma(b.sum, scale.y,", "fma(b.sum, 0,");
   const honest = await tryVariants(spoiled, sizes, forbidden, wrongIsQuick);
   return { answers, real, recalled, other, honest, live: Buffers.live, names: [...kept.keys()] };
 }"""
@@ -173,6 +173,6 @@ def test_page_tries_after_the_first_prompt_and_begins_with_what_it_remembers(chr
     with open_browser(chromium) as browser:
         browser.open("llama-gqa", checkpoint("llama-gqa").folder)
         answer = browser.ask(TUNED, [5, 9, 17])
-    one_text = {"matmul": "registers", "matvec": "registers"}  # float32 has one here, whatever the memory says
+    one_text = {"matvec": "registers"}  # of float32 there is one here, whatever the memory says
     assert answer["before"] == 4, "a trial, which asks for each operation again, began before the first prompt"
-    assert answer["next"] == answer["started"] | {"attention": "quads", "decode": "once"} | one_text
+    assert answer["next"] == answer["started"] | {"attention": "quads", "decode": "once", "matmul": "quads"} | one_text

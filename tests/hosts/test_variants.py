@@ -59,7 +59,7 @@ def test_trial_leaves_the_tile_to_gpus_and_f16_to_nobody(features, software, mir
 @pytest.mark.parametrize("features", FEATURES)
 @pytest.mark.parametrize("fmt", [1, 3, 4])
 def test_trial_leaves_groups_to_gpus_and_a_format_to_those_who_take_it(fmt, features, software, mirror):
-    for operation, formats in (("matmul", (3,)), ("matvec", (3, 4))):
+    for operation, formats in (("matmul", (1, 3, 4)), ("matvec", (3, 4))):
         ours = to_try(operation, features, software, fmt=fmt, H=64)
         question = {"operation": operation, "features": features, "software": software, "sizes": {"fmt": fmt, "H": 64}}
         assert mirror.ask("to_try", **question) == ours

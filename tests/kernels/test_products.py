@@ -31,7 +31,7 @@ def test_matmul_of_blocks_agrees(driver, T, fmt):
     checks.check_matmul(driver, T, 64, 20, fmt, bias=True, placed=True)
 
 
-QUADS = [(1, Q4_1), (1, Q8_0), *((T, Q4_1) for T in (2, 7, 8, 9, 65))]
+QUADS = [(1, Q4_1), (1, Q8_0), *((T, Q4_1) for T in (2, 8, 9, 65))]
 
 
 @pytest.mark.parametrize(("T", "fmt"), QUADS)
@@ -39,6 +39,14 @@ def test_matmul_quads_agree(driver, T, fmt):
     for d_in, d_out in ((32, 1), (64, 31), (96, 33), (576, 72), (160, 130)):
         checks.check_matmul(driver, T, d_in, d_out, fmt, variant="quads")
     checks.check_matmul(driver, T, 64, 20, fmt, bias=True, placed=True, variant="quads")
+
+
+@pytest.mark.parametrize("fmt", [F32, F16, BF16, Q8_0], ids=["f32", "f16", "bf16", "q8_0"])
+def test_matmul_quads_of_every_format_agree(driver, fmt):
+    step = 32 if fmt == Q8_0 else 8
+    for d_in, d_out in ((step, 1), (64 + step, 33)):  # 8 tokens a quad
+        checks.check_matmul(driver, 7, d_in, d_out, fmt, variant="quads")
+    checks.check_matmul(driver, 17, 64 + step, 20, fmt, bias=True, placed=True, variant="quads")  # 16
 
 
 @pytest.mark.parametrize("fmt", [F32, F16, BF16, Q4_1, Q8_0], ids=["f32", "f16", "bf16", "q4_1", "q8_0"])
