@@ -9,7 +9,7 @@ from webgpu.dispatch import MAX_TURNS, NONE, Dispatch, UnsupportedShape, ceil_di
 from webgpu.variants import pick
 
 HEAD_SLICE = 32  # dimensions of o per invocation of attention_fa2 and attention_decode
-PACKED_ROWS = 64  # packed query rows per workgroup of attention_quads, attention_tile and attention_tile_f16
+PACKED_ROWS = 64  # packed query rows per workgroup of attention_registers, attention_quads and both attention_tiles
 DECODE_SPAN = 64  # keys per invocation of attention_decode
 
 
@@ -19,8 +19,8 @@ def attention_operation(T: int) -> str:
 
 
 def attention_turns(S: int, H: int) -> int:
-    """Loop turns of one invocation of attention_fa2 that streams S keys (the other variants take fewer)."""
-    return ceil_div(S, 4) * (1 + ceil_div(H, 16)) + 36
+    """Loop turns of one invocation that streams S keys: attention_fa2 or attention_registers, which take the most."""
+    return max(ceil_div(S, 4) * (1 + ceil_div(H, 16)) + 36, S + 16)
 
 
 def attention_scratch(*, T, S, N, H) -> int:

@@ -4,7 +4,7 @@
 // Grid: one invocation owns 8 packed rows r = t * G + g of one key/value head, a workgroup 64 of them, the last rows (the
 //       longest) first; folded into y. Keys stream through 4 at a time.
 // In:  q [T,N,H], k and v [S,K,H] f32, H at most 128.   Out: o [T,N,H] f32, lse [N,T] f32 (natural log).
-// Loops per invocation: ceil(S/4) + 9 * ceil(H/4).
+// Loops per invocation: ceil(S/4) + 16.
 // A masked key weighs exactly 0; a row that sees nothing gets o = 0 and lse = -1e30.
 //
 // A quad shares its loads: each of its four invocations reads one of four keys, and swapping passes it on, so column j of
@@ -30,7 +30,7 @@ struct Params { T: u32, S: u32, N: u32, K: u32, offset: u32, window: u32, sinks:
 struct Rows { a: mat4x4f, b: mat4x4f }               // eight rows: four scores or weights of each, or four dimensions
 struct Each { a: vec4f, b: vec4f }                   // one number for each of eight rows
 struct Slice { x: Rows, y: Rows, z: Rows, w: Rows }  // 16 dimensions of eight rows
-var<private> qa: array<mat4x4f, 32>;                 // [dimension / 4]: q of rows 0-3, scaled; in the end o
+var<private> qa: array<mat4x4f, 32>;                 // [dimension / 4]: q of rows 0-3, scaled
 var<private> qb: array<mat4x4f, 32>;                 // rows 4-7
 
 fn quad(x: vec4f) -> mat4x4f { return mat4x4f(x, quadSwapX(x), quadSwapY(x), quadSwapDiagonal(x)); }
@@ -59,9 +59,6 @@ fn add(y: Slice, at: u32, c: u32, keep: Each, weight: Rows) -> Slice {
   return Slice(add4(y.x, at, c, keep, weight), add4(y.y, at, c + 1, keep, weight),
                add4(y.z, at, c + 2, keep, weight), add4(y.w, at, c + 3, keep, weight));
 }
-fn store4(y: Rows, c: u32, f: Each) { if (c < H / 4) { qa[c] = by_row(y.a, f.a); qb[c] = by_row(y.b, f.b); } }
-fn store(y: Slice, c: u32, f: Each) { store4(y.x, c, f); store4(y.y, c + 1, f); store4(y.z, c + 2, f); store4(y.w, c + 3, f); }
-
 fn masked1(score: vec4f, position: u32, s: vec4u) -> vec4f {  // one row, four keys
   let near = vec4<bool>(p.window == 0) | (s < vec4u(p.sinks)) | (vec4u(position) < s + p.window);
   return select(vec4f(NOTHING), score, near & (vec4u(position) >= s) & (s < vec4u(p.S)));
@@ -80,17 +77,25 @@ fn total(m: mat4x4f) -> vec4f { let t = transpose(m); return t[0] + t[1] + t[2] 
 fn quad_min(x: u32) -> u32 { let y = min(x, quadSwapX(x)); return min(y, quadSwapY(y)); }
 fn quad_max(x: u32) -> u32 { let y = max(x, quadSwapX(x)); return max(y, quadSwapY(y)); }
 
-fn q4(row: vec4u, c: u32) -> mat4x4f {
-  let at = row * (H / 4) + c;
-  return mat4x4f(q[at.x], q[at.y], q[at.z], q[at.w]) * (p.scale * LOG2_E);
+// Row i of eight goes in and out in a loop, as a choice among columns: no array is indexed by i (webgpu/README.md).
+fn put(m: mat4x4f, i: u32, x: vec4f) -> mat4x4f {  // m with x as column i, or as it is
+  return mat4x4f(select(m[0], x, i == 0), select(m[1], x, i == 1), select(m[2], x, i == 2), select(m[3], x, i == 3));
 }
-fn write(row: u32, i: u32, top: f32, sum: f32) {  // row = t * N + n, i = which of the eight
-  for (var c = 0u; c < H / 4; c++) {
-    if (i < 4) { o[row * (H / 4) + c] = qa[c][i]; } else { o[row * (H / 4) + c] = qb[c][i - 4]; }
+fn load4(at: u32, c: u32, i: u32) {
+  if (c < H / 4) {
+    let x = q[at + c] * (p.scale * LOG2_E);
+    qa[c] = put(qa[c], i, x);
+    qb[c] = put(qb[c], i - 4, x);
   }
-  lse[row % p.N * p.T + row / p.N] = select(NOTHING, (top + log2(sum)) / LOG2_E, sum > 0);
 }
-
+fn load(at: u32, c: u32, i: u32) { load4(at, c, i); load4(at, c + 1, i); load4(at, c + 2, i); load4(at, c + 3, i); }
+fn column(m: mat4x4f, i: u32) -> vec4f { return select(select(m[3], m[2], i == 2), select(m[1], m[0], i == 0), i < 2); }
+fn row_of(y: Rows, i: u32) -> vec4f { return select(column(y.b, i - 4), column(y.a, i), i < 4); }
+fn number(e: Each, i: u32) -> f32 { return select(e.b, e.a, i < 4)[i % 4]; }
+fn write4(y: Rows, at: u32, c: u32, i: u32, f: f32) { if (c < H / 4) { o[at + c] = row_of(y, i) * f; } }
+fn write(y: Slice, at: u32, c: u32, i: u32, f: f32) {
+  write4(y.x, at, c, i, f); write4(y.y, at, c + 1, i, f); write4(y.z, at, c + 2, i, f); write4(y.w, at, c + 3, i, f);
+}
 @compute @workgroup_size(8)
 fn main(@builtin(workgroup_id) id: vec3u, @builtin(num_workgroups) groups: vec3u,
         @builtin(local_invocation_index) local: u32, @builtin(subgroup_invocation_id) lane: u32) {
@@ -107,7 +112,11 @@ fn main(@builtin(workgroup_id) id: vec3u, @builtin(num_workgroups) groups: vec3u
   let nb = rb / G * p.N + kv_head * G + rb % G;
   let pa = p.offset + ra / G;                             // positions
   let pb = p.offset + rb / G;
-  for (var c = 0u; c < H / 4; c++) { qa[c] = q4(na, c); qb[c] = q4(nb, c); }
+  for (var i = 0u; i < 8; i++) {
+    let at = select(nb, na, i < 4)[i % 4] * (H / 4);
+    load(at, 0, i); load(at, 4, i); load(at, 8, i); load(at, 12, i);
+    load(at, 16, i); load(at, 20, i); load(at, 24, i); load(at, 28, i);
+  }
 
   var y0 = Slice(); var y1 = Slice(); var y2 = Slice(); var y3 = Slice();
   var y4 = Slice(); var y5 = Slice(); var y6 = Slice(); var y7 = Slice();
@@ -139,15 +148,13 @@ fn main(@builtin(workgroup_id) id: vec3u, @builtin(num_workgroups) groups: vec3u
     if (s >= p.sinks && s < start) { s = start; }  // nothing to see between the sinks and the window
   }
 
-  let f = Each(select(vec4f(), 1 / l.a, l.a > vec4f()), select(vec4f(), 1 / l.b, l.b > vec4f()));  // put off to the end
-  store(y0, 0, f); store(y1, 4, f); store(y2, 8, f); store(y3, 12, f);
-  store(y4, 16, f); store(y5, 20, f); store(y6, 24, f); store(y7, 28, f);
-  if (r0 < rows) { write(na.x, 0, m.a.x, l.a.x); }
-  if (r0 + 1 < rows) { write(na.y, 1, m.a.y, l.a.y); }
-  if (r0 + 2 < rows) { write(na.z, 2, m.a.z, l.a.z); }
-  if (r0 + 3 < rows) { write(na.w, 3, m.a.w, l.a.w); }
-  if (r0 + 4 < rows) { write(nb.x, 4, m.b.x, l.b.x); }
-  if (r0 + 5 < rows) { write(nb.y, 5, m.b.y, l.b.y); }
-  if (r0 + 6 < rows) { write(nb.z, 6, m.b.z, l.b.z); }
-  if (r0 + 7 < rows) { write(nb.w, 7, m.b.w, l.b.w); }
+  for (var i = 0u; i < min(8u, rows - min(r0, rows)); i++) {
+    let row = select(nb, na, i < 4)[i % 4];  // t * N + n
+    let sum = number(l, i);
+    let f = select(0, 1 / sum, sum > 0);
+    let at = row * (H / 4);
+    write(y0, at, 0, i, f); write(y1, at, 4, i, f); write(y2, at, 8, i, f); write(y3, at, 12, i, f);
+    write(y4, at, 16, i, f); write(y5, at, 20, i, f); write(y6, at, 24, i, f); write(y7, at, 28, i, f);
+    lse[row % p.N * p.T + row / p.N] = select(NOTHING, (number(m, i) + log2(sum)) / LOG2_E, sum > 0);
+  }
 }

@@ -77,7 +77,7 @@ class Model:
     def __init__(self, kernels: Kernels, config: Config, placed: Mapping[str, Placed]) -> None:
         self.kernels, self.config, self.placed = kernels, config, placed
         # operation -> variant (webgpu/variants.py); the first where it says nothing
-        self.choice = first_choice(kernels.device.features, kernels.device.software, kernels.device.words)
+        self.choice = first_choice(kernels.device.features, kernels.device.software)
         self.most_bytes = self.kernels.gpu.limits["max-storage-buffer-binding-size"]
         pieces = [piece for tensor in placed.values() for piece in tensor.pieces]
         sizes = {piece.buffer: piece.bytes for piece in pieces}

@@ -20,23 +20,27 @@ class UnknownVariant(ValueError):
 class Variant:
     """needs: features of the device; serves: for a size's letter the values it takes (a letter not named: all).
 
-    tried: on which devices a trial times it: "everywhere", on "gpus" (not where a CPU stands in for one), or "never".
+    tried: on which devices a trial times it: "everywhere", on "gpus" (not where a CPU stands in for one), or "never";
+    without: features with which another variant is the better of the two, so that a trial passes this one over.
     """
 
     name: str
     needs: tuple[str, ...] = ()
     serves: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     tried: str = "everywhere"
+    without: tuple[str, ...] = ()
 
 
 UP_TO_128 = tuple(range(4, 129, 4))
 SHORT = tuple(range(1, 257))  # keys: each product of q and k is made H / 4 times
 
 VARIANTS: dict[str, tuple[Variant, ...]] = {
-    # many queries, causal, grouped; quads share each load of a key or value among four invocations; a tile of keys in
-    # workgroup memory is for GPUs; keys rounded to f16 may put patterns off by more than Verify allows: by name only
+    # many queries, causal, grouped; in registers each load of a key or value meets eight rows, and quads share it among
+    # four invocations as well; a tile of keys in workgroup memory is for GPUs; keys rounded to f16 may put patterns off
+    # by more than Verify allows: by name only
     "attention": (
         Variant("fa2"),
+        Variant("registers", (), {"H": UP_TO_128}, without=("subgroups",)),
         Variant("quads", ("subgroups",), {"H": UP_TO_128}),
         Variant("tile", (), {"H": UP_TO_128}, tried="gpus"),
         Variant("tile_f16", ("f16",), {"H": UP_TO_128}, tried="never"),
@@ -104,23 +108,26 @@ def available(operation: str, features: Iterable[str]) -> list[str]:
 def to_try(operation: str, features: Iterable[str], software: bool, **sizes: int) -> list[str]:
     """The names that a trial times on a device for these sizes, in order; software: a CPU stands in for a GPU."""
     where = {"everywhere"} if software else {"everywhere", "gpus"}
-    fit = {each.name for each in VARIANTS[operation] if each.tried in where and _serves(each, sizes)}
+    fit = {
+        each.name
+        for each in VARIANTS[operation]
+        if each.tried in where and _serves(each, sizes) and not set(each.without) & set(features)
+    }
     return [name for name in available(operation, features) if name in fit]
 
 
-def first_choice(features: Iterable[str], software: bool, words: str = "") -> dict[str, str]:
+def first_choice(features: Iterable[str], software: bool) -> dict[str, str]:
     """What a model begins with before anything was tried: operation -> variant.
 
-    Where a CPU stands in for a GPU a load is dear and a swap between lanes is not. SwiftShader compiles the variants of
-    attention in a second or two; llvmpipe needs a minute for wide heads, more than a prompt saves.
+    Where a CPU stands in for a GPU a load is dear and a swap between lanes is not; without lanes to swap with, rows in
+    registers share it. Both compile about as fast as the first variants.
     On a GPU a product of 14 tokens and 576 columns is 144 invocations in registers, of one token again 144, each of
     which reads rows of its own, and a norm is one: the device would idle. Workgroups that share rows and tiles have
     many more, read neighbouring words and need nothing that a GPU lacks, so they begin.
     """
     if software:
-        choice = dict.fromkeys(("cells", "matmul", "matvec", "lens"), "quads")
+        choice = dict.fromkeys(("attention", "cells", "matmul", "matvec", "lens"), "quads")
     else:
         choice = dict.fromkeys(("matmul", "matvec", "norm", "lens"), "groups")
-    if words.startswith("SwiftShader"):
-        choice |= {"attention": "quads", "decode": "once"}
-    return {operation: name for operation, name in choice.items() if name in available(operation, features)}
+    choice = {operation: name for operation, name in choice.items() if name in available(operation, features)}
+    return ({"attention": "registers", "decode": "once"} if software else {}) | choice

@@ -16,8 +16,9 @@ import { matrix, numbers, sampled } from "./tensors.js";
  * @typedef {{words: string, dispatches: import("../gpu/ops.js").Dispatch[],
  *   inputs: Record<string, import("./tensors.js").Stored>,
  *   outputs: Record<string, number>, scratch: Record<string, number>, flops: number, checked: string,
- *   zeroed?: boolean, judge: (found: Found) => number}} Case
- * outputs: 4-byte words by name; scratch: bytes by name; zeroed: outputs must begin as zeros
+ *   zeroed?: boolean, read_bytes?: number, judge: (found: Found) => number}} Case
+ * outputs: 4-byte words by name; scratch: bytes by name; zeroed: outputs must begin as zeros; read_bytes: what is needed
+ * of the inputs where it is not all
  */
 
 /** How the kernels know a format. @type {Record<string, number>} */
@@ -100,7 +101,8 @@ function heatmap({ T, N, K, H, window, pixels, variant }) {
   const words = `${window} x ${window} cells of T ${T} on ${pixels} x ${pixels} pixels, H ${H}`;
   const checked = rowsWords(rows, pixels) + " of pixels";
   const [inputs, outputs, flops] = [{ q, k, lse }, { out: pixels * pixels }, window * (window + 1) * H];
-  return { words, dispatches, inputs, outputs, scratch: {}, zeroed: true, flops, judge, checked };
+  const read_bytes = 4 * window * (2 * H + 1); // q, k and lse of one head and of the window, not of the whole text
+  return { words, dispatches, inputs, outputs, scratch: {}, zeroed: true, read_bytes, flops, judge, checked };
 }
 
 /** x [T,d_in] times a weight matrix [d_out,d_in]. @param {Asked} asked @returns {Case} */

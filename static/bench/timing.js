@@ -167,7 +167,7 @@ async function judged(kernels, asked, { words, outputs, judge }, buffers) {
  * @param {{fma_gflops: number, read_gbs: number}} limits @param {string} adapter
  */
 function report(asked, found, took, error, limits, adapter) {
-  const read = Object.values(found.inputs).reduce((sum, array) => sum + array.byteLength, 0);
+  const read = found.read_bytes ?? Object.values(found.inputs).reduce((sum, array) => sum + array.byteLength, 0);
   const written = Object.values(found.outputs).reduce((sum, words) => sum + 4 * words, 0);
   const [gflops, gbs] = [found.flops / took.ms / 1e6, (read + written) / took.ms / 1e6];
   const { op, variant } = asked;

@@ -19,9 +19,9 @@ export function attentionOperation(T) {
   return T === 1 ? "decode" : "attention";
 }
 
-/** Loop turns of one invocation of attention_fa2 that streams S keys (other variants: fewer). @param {number} S @param {number} H */
+/** Loop turns of one invocation that streams S keys, the most of any variant. @param {number} S @param {number} H */
 export function attentionTurns(S, H) {
-  return ceil(S, 4) * (1 + ceil(H, 16)) + 36;
+  return Math.max(ceil(S, 4) * (1 + ceil(H, 16)) + 36, S + 16);
 }
 
 /**

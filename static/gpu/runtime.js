@@ -66,7 +66,7 @@ export class Model {
     this.placed = placed;
     this.pace = new Pace();
     /** The variants to run; the first where it says nothing. @type {import("./variants.js").Choice} */
-    this.choice = firstChoice(device.features, device.software, device.words);
+    this.choice = firstChoice(device.features, device.software);
     const pieces = [...placed.values()].flatMap((tensor) => tensor.pieces);
     /** @type {[string, number][]} */
     const sizes = pieces.map(({ buffer, bytes }) => [buffer, bytes]);

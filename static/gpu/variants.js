@@ -5,7 +5,7 @@
  * @module
  */
 
-/** @typedef {{name: string, needs: string[], serves: Record<string, number[]>, tried: string}} Variant */
+/** @typedef {{name: string, needs: string[], serves: Record<string, number[]>, tried: string, without: string[]}} Variant */
 /** @typedef {Partial<Record<string, string>>} Choice operation -> variant; what is not named runs on the first */
 
 const UP_TO_128 = Array.from({ length: 32 }, (_, i) => 4 * i + 4);
@@ -13,16 +13,17 @@ const SHORT = Array.from({ length: 256 }, (_, i) => i + 1);
 
 /**
  * @param {string} name @param {string[]} needs @param {Record<string, number[]>} serves
- * @param {"everywhere" | "gpus" | "never"} tried @returns {Variant}
+ * @param {"everywhere" | "gpus" | "never"} tried @param {string[]} without @returns {Variant}
  */
-function variant(name, needs = [], serves = {}, tried = "everywhere") {
-  return { name, needs, serves, tried };
+function variant(name, needs = [], serves = {}, tried = "everywhere", without = []) {
+  return { name, needs, serves, tried, without };
 }
 
 /** @type {Record<string, Variant[]>} */
 export const VARIANTS = {
   attention: [
     variant("fa2"),
+    variant("registers", [], { H: UP_TO_128 }, "everywhere", ["subgroups"]),
     variant("quads", ["subgroups"], { H: UP_TO_128 }),
     variant("tile", [], { H: UP_TO_128 }, "gpus"),
     variant("tile_f16", ["f16"], { H: UP_TO_128 }, "never"),
@@ -85,20 +86,21 @@ export function available(operation, features) {
  */
 export function toTry(operation, features, software, sizes) {
   const here = software ? ["everywhere"] : ["everywhere", "gpus"];
-  const names = VARIANTS[operation].filter((each) => here.includes(each.tried) && serves(each, sizes)).map(({ name }) => name);
+  const fit = VARIANTS[operation].filter(({ tried, without }) => here.includes(tried) && !without.some((each) => features.has(each)));
+  const names = fit.filter((each) => serves(each, sizes)).map(({ name }) => name);
   return available(operation, features).filter((name) => names.includes(name));
 }
 
 /**
  * What a model begins with before anything was tried; see webgpu/variants.py.
- * @param {Set<string>} features @param {boolean} software @param {string} words the device's name for people
+ * @param {Set<string>} features @param {boolean} software
  * @returns {Choice}
  */
-export function firstChoice(features, software, words = "") {
+export function firstChoice(features, software) {
   /** @type {Record<string, string>} */
   const choice = software
-    ? { cells: "quads", matmul: "quads", matvec: "quads", lens: "quads" }
+    ? { attention: "quads", cells: "quads", matmul: "quads", matvec: "quads", lens: "quads" }
     : { matmul: "groups", matvec: "groups", norm: "groups", lens: "groups" };
-  if (words.startsWith("SwiftShader")) Object.assign(choice, { attention: "quads", decode: "once" });
-  return Object.fromEntries(Object.entries(choice).filter(([operation, name]) => available(operation, features).includes(name)));
+  const can = Object.entries(choice).filter(([operation, name]) => available(operation, features).includes(name));
+  return { ...(software ? { attention: "registers", decode: "once" } : {}), ...Object.fromEntries(can) };
 }

@@ -12,9 +12,9 @@ const ANSWERS = {
   case: ({ given }) => {
     const asked = read(given);
     asked.variant = usedVariant(asked);
-    const { words, dispatches, inputs, outputs, scratch, flops, checked } = CASES[asked.op](asked);
+    const { words, dispatches, inputs, outputs, scratch, flops, checked, read_bytes = null } = CASES[asked.op](asked);
     const kept = Object.fromEntries(Object.entries(inputs).map(([name, array]) => [name, some(array)]));
-    return { words, dispatches, inputs: kept, outputs, scratch, flops, checked };
+    return { words, dispatches, inputs: kept, outputs, scratch, flops, checked, read_bytes };
   },
   hashes: ({ seed, count }) => Array.from({ length: count }, (_, i) => hash(seed, i)),
   numbers: ({ seed, count }) => [...numbers(seed, count)],

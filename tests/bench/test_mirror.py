@@ -61,8 +61,8 @@ def test_case_is_the_same(mirror, given):
     asked["variant"] = cases.used_variant(asked)
     case, answer = cases.CASES[asked["op"]](asked), mirror("case", given=given)["answer"]
     assert answer["dispatches"] == [vars(dispatch) | {"grid": list(dispatch.grid)} for dispatch in case.dispatches]
-    assert {key: answer[key] for key in ("words", "flops", "checked")} == {
-        "words": case.words, "flops": case.flops, "checked": case.checked,
+    assert {key: answer[key] for key in ("words", "flops", "checked", "read_bytes")} == {
+        "words": case.words, "flops": case.flops, "checked": case.checked, "read_bytes": case.read_bytes,
     }  # fmt: skip
     assert {name: size for name, size in answer["scratch"].items() if size} == {
         name: size for name, size in case.scratch.items() if size

@@ -48,6 +48,7 @@ def test_trial_leaves_the_tile_to_gpus_and_f16_to_nobody(features, software, mir
             name
             for name, fits in (
                 ("fa2", True),
+                ("registers", "subgroups" not in features and H == 64),
                 ("quads", "subgroups" in features and H == 64),
                 ("tile", not software and H == 64),
             )
@@ -93,17 +94,13 @@ def test_pick_unknown_name_is_refused_in_the_same_words(mirror):
 @pytest.mark.parametrize("software", [True, False])
 @pytest.mark.parametrize("features", [[], ["subgroups"], ["f16", "subgroups"]])
 def test_first_choice_is_available_and_alike(features, software, mirror):
-    quads = (
-        dict.fromkeys(("cells", "matmul", "matvec", "lens"), "quads") if software and "subgroups" in features else {}
-    )
-    if not software:  # whatever its features
-        quads = dict.fromkeys(("matmul", "matvec", "norm", "lens"), "groups")
-    swift = {"decode": "once"} | ({"attention": "quads"} if "subgroups" in features else {})
-    for words, more in (("a card", {}), ("SwiftShader (a CPU stands in for a GPU)", swift)):
-        ours = first_choice(features, software, words)
-        assert mirror.ask("first", features=features, software=software, words=words) == ours
-        assert all(name in available(operation, features) for operation, name in ours.items())
-        assert ours == quads | more
+    ours = first_choice(features, software)
+    assert mirror.ask("first", features=features, software=software) == ours
+    assert all(name in available(operation, features) for operation, name in ours.items())
+    shared = dict.fromkeys(("attention", "cells", "matmul", "matvec", "lens"), "quads")
+    rows = {"attention": "registers", "decode": "once"}
+    groups = dict.fromkeys(("matmul", "matvec", "norm", "lens"), "groups")
+    assert ours == (groups if not software else rows | shared if "subgroups" in features else rows)
 
 
 @pytest.mark.gpu

@@ -13,6 +13,11 @@ def once(H=16, offset=700, **more):
     return lambda driver: check_attention(driver, Attention(1, 4, 2, H=H, offset=offset, variant="once", **more))
 
 
+def registers(T=67, H=16, **more):
+    """A check of the variant "registers" over more than one workgroup."""
+    return lambda driver: check_attention(driver, Attention(T, 4, 2, H=H, variant="registers", **more))
+
+
 def tile(T=67, H=16, variant="tile", **more):
     """A check of the variants with a tile, over more than one workgroup and tile."""
     return lambda driver: check_attention(driver, Attention(T, 4, 2, H=H, variant=variant, **more))
@@ -51,19 +56,20 @@ QUADS = {
     "maximum never subtracted": ("exp2(score - top)", "exp2(score)", quads(magnitude=300.0)),
     "offset forgotten": ("p.offset + ra / G", "ra / G", quads(offset=20)),
     "lse of another row": ("lse[row % p.N * p.T + row / p.N]", "lse[row]", quads()),
-    "writes another row": ("write(nb.w, 7, ", "write(nb.w, 6, ", quads()),
+    "writes another row": ("column(y.b, i - 4)", "column(y.b, 2)", quads()),
+    "keeps another row": ("put(qb[c], i - 4, x)", "put(qb[c], i - 3, x)", quads()),
     "end of a head forgotten": ("(c < H / 4) {\n    let values", "(c + 1 < H / 4) {\n    let values", quads(H=20)),
 }
 ONCE = {
     "without scale": ("* (p.scale * LOG2_E)", "* LOG2_E", once()),
-    "mask one key too narrow": ("(vec4u(position) >= s)", "(vec4u(position) > s)", once()),
+    "mask one key too narrow": ("(position >= vec4u(s))", "(position > vec4u(s))", once()),
     "window one key too wide": (
-        "(vec4u(position) < s + p.window)",
-        "(vec4u(position) <= s + p.window)",
+        "(position < vec4u(s + p.window))",
+        "(position <= vec4u(s + p.window))",
         once(window=5),
     ),
-    "sinks forgotten": ("| (s < vec4u(p.sinks)) ", "", once(window=5, sinks=2)),
-    "splits of a team read the same keys": ("first * p.span + split % 8 * 4", "first * p.span", once()),
+    "sinks forgotten": (" || s < p.sinks", "", once(window=5, sinks=2)),
+    "splits of a team read the same keys": ("first * p.span + split % 8;", "first * p.span;", once()),
     "a team of eight where there are fewer": ("min(8u, p.splits - first)", "8u", once()),
     "a stretch one key long": ("(first + team) * p.span,", "(first + team) * p.span - 1,", once(offset=1023)),
     "groups interleaved": ("kv_head * G + r % G", "r % G * p.K + kv_head", once()),
@@ -72,7 +78,34 @@ ONCE = {
     "maximum never subtracted": ("exp2(score - top)", "exp2(score)", once(magnitude=300.0)),
     "offset forgotten": ("p.offset + r / G", "r / G", once()),
     "a row not written": ("min(4u, p.T * G - r0)", "min(4u, p.T * G - r0) - 1", once()),
-    "end of a head forgotten": ("if (c < H / 4) { y =", "if (c + 1 < H / 4) { y =", once(H=20)),
+    "end of a head forgotten": ("(c < H / 4) {\n    let x = v", "(c + 1 < H / 4) {\n    let x = v", once(H=20)),
+    "keeps another row": ("put(query[c], i, ", "put(query[c], i ^ 1, ", once()),
+    "writes another row": ("column(y, i);", "column(y, i ^ 1);", once()),
+}
+REGISTERS = {
+    "without scale": ("* (p.scale * LOG2_E)", "* LOG2_E", registers()),
+    "mask one key too narrow": ("(position >= vec4u(s))", "(position > vec4u(s))", registers()),
+    "window one key too wide": (
+        "(position < vec4u(s + p.window))",
+        "(position <= vec4u(s + p.window))",
+        registers(window=5),
+    ),
+    "window begins late": ("pa.x - p.window + 1", "pa.x - p.window + 2", registers(window=5)),
+    "sinks forgotten": (" || s < p.sinks", "", registers(window=5, sinks=2)),
+    "end of the first row": ("min(p.S, pb.w + 1)", "min(p.S, pa.x + 1)", registers()),
+    "groups interleaved": (
+        "let na = ra / G * p.N + kv_head * G + ra % G;",
+        "let na = ra / G * p.N + ra % G * p.K + kv_head;",
+        registers(),
+    ),
+    "sum not rescaled": ("y[2] * keep.z +", "y[2] +", registers(magnitude=9.0)),
+    "total not rescaled": ("l.b * keep.b +", "l.b +", registers(magnitude=9.0)),
+    "maximum never subtracted": ("exp2(score - top)", "exp2(score)", registers(magnitude=300.0)),
+    "offset forgotten": ("p.offset + rb / G", "rb / G", registers(offset=20)),
+    "keeps another row": ("put(query[c].b, i - 4, x)", "put(query[c].b, i - 3, x)", registers()),
+    "writes another row": ("column(y.a, i)", "column(y.a, i ^ 1)", registers()),
+    "lse of another row": ("lse[row % p.N * p.T + row / p.N]", "lse[row]", registers()),
+    "end of a head forgotten": ("(c < H / 4) {\n    let value", "(c + 1 < H / 4) {\n    let value", registers(H=20)),
 }
 TILE = {
     "without scale": ("* (p.scale * LOG2_E)", "* LOG2_E", tile()),
@@ -126,6 +159,7 @@ PLAIN = {
 }
 MISTAKES = {f"attention tile: {name}": ("attention_tile", *entry) for name, entry in TILE.items()}
 MISTAKES |= {f"attention tile_f16: {name}": ("attention_tile_f16", *entry) for name, entry in TILE_F16.items()}
+MISTAKES |= {f"attention registers: {name}": ("attention_registers", *entry) for name, entry in REGISTERS.items()}
 MISTAKES |= {f"attention quads: {name}": ("attention_quads", *entry) for name, entry in QUADS.items()}
 MISTAKES |= {f"attention plain: {name}": ("attention_plain", *entry) for name, entry in PLAIN.items()}
 MISTAKES |= {f"attention once: {name}": ("attention_split", *entry) for name, entry in ONCE.items()}

@@ -16,10 +16,8 @@ from tests.tolerances import KERNEL_F16_STORAGE
 
 pytestmark = pytest.mark.gpu
 
-VARIANTS = ["fa2", "quads", "tile", "tile_f16", "once", "plain"]  # "once" is one of decode: T = 1
+VARIANTS = ["fa2", "registers", "quads", "tile", "tile_f16", "once", "plain"]  # "once" is one of decode: T = 1
 every_variant = pytest.mark.parametrize("variant", VARIANTS)
-# llvmpipe takes half a minute and more to compile "quads" and "once" for the others: they run on SwiftShader.
-QUICK_TO_COMPILE = [16, 32]
 HEAD_DIMS = [16, 32, 48, 64, 80, 96, 128]
 LENGTHS = [1, 2, 15, 16, 17, 63, 64, 65, 97, 257, 1024]
 HEADS = [(4, 4), (4, 2), (4, 1), (9, 3), (14, 2)]
@@ -42,11 +40,12 @@ def test_attention_every_length_agrees(driver, H, heads):
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("H", QUICK_TO_COMPILE)
+@pytest.mark.parametrize("variant", ["registers", "quads"])
+@pytest.mark.parametrize("H", [16, 32, 64])
 @pytest.mark.parametrize("heads", HEADS, ids=lambda h: f"{h[0]}q{h[1]}kv")
-def test_attention_quads_every_length_agrees(driver, H, heads):
+def test_attention_in_registers_every_length_agrees(driver, H, heads, variant):
     for T in LENGTHS:
-        check_attention(driver, Attention(T, *heads, H=H, variant="quads"))
+        check_attention(driver, Attention(T, *heads, H=H, variant=variant))
 
 
 @pytest.mark.parametrize("H", [4, 20, 64, 128, 256])
@@ -103,20 +102,23 @@ def test_attention_tile_f16_rounds_and_clamps_keys_and_values(driver, large):
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
+@pytest.mark.parametrize("variant", ["registers", "quads"])
 @pytest.mark.parametrize("H", [4, 20, 36, *HEAD_DIMS, 112])
-def test_attention_quads_every_head_dim_agrees(swiftshader, H):
-    for T, heads in ((17, (4, 4)), (65, (14, 2)), (130, (9, 3))):
-        check_attention(swiftshader, Attention(T, *heads, H=H, variant="quads"))
-    check_attention(swiftshader, Attention(33, 4, 2, H=H, offset=40, window=21, sinks=3, variant="quads"))
+def test_attention_in_registers_every_head_dim_agrees(driver, swiftshader, H, variant):
+    for each in (driver, swiftshader):
+        for T, heads in ((17, (4, 4)), (65, (14, 2)), (130, (9, 3))):
+            check_attention(each, Attention(T, *heads, H=H, variant=variant))
+        check_attention(each, Attention(33, 4, 2, H=H, offset=40, window=21, sinks=3, variant=variant))
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("H", [4, 20, 36, *HEAD_DIMS, 112])
-def test_attention_once_every_head_dim_agrees(swiftshader, H):
-    for offset, heads in ((0, (4, 4)), (70, (14, 2)), (600, (9, 3))):
-        check_attention(swiftshader, Attention(1, *heads, H=H, offset=offset, variant="once"))
-    check_attention(swiftshader, Attention(1, 4, 2, H=H, offset=600, window=21, sinks=3, variant="once"))
+def test_attention_once_every_head_dim_agrees(driver, swiftshader, H):
+    for each in (driver, swiftshader):
+        for offset, heads in ((0, (4, 4)), (70, (14, 2)), (600, (9, 3))):
+            check_attention(each, Attention(1, *heads, H=H, offset=offset, variant="once"))
+        check_attention(each, Attention(1, 4, 2, H=H, offset=600, window=21, sinks=3, variant="once"))
 
 
 @pytest.mark.slow

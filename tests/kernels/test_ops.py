@@ -47,7 +47,7 @@ def test_every_dispatch_names_what_the_manifest_declares():
         ops.matmul("x", "w", None, "y", T=5, d_in=8, d_out=8, fmt=1, variant="plain"),
         ops.rope("x", "cos", "sin", "y", T=5, heads=2, H=8),
         *attention(),
-        *(each for name in ("quads", "tile", "tile_f16", "plain") for each in attention(variant=name)),
+        *(each for name in ("registers", "quads", "tile", "tile_f16", "plain") for each in attention(variant=name)),
         *attention(T=1),
         *attention(T=1, variant="once"),
         *probs(),
