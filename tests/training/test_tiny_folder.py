@@ -16,12 +16,17 @@ from weights import catalogue
 from weights.checkpoint import open_checkpoint
 from weights.tokens import load_tokenizer
 from weights.training import sources
-from weights.training.card_text import readme
+from weights.training.card_text import LENS_BEFORE_THE_END, readme
 from weights.training.measures import MEASURED_ON
+from weights.training.summary import NAMED
 from weights.training.tokenizer import END, whole_words
 
 LARGEST_BYTES = 12_000_000
-PROMPTS = ["the cat sat on the mat because it was tired.", "Once upon a time there was a little dog", "naïve 🙂 x=1;"]
+PROMPTS = [
+    "the cat sat on the mat because it was tired.",
+    "naïve 🙂 x=1;",
+    "Once upon a time there was a little dog" * 56,  # as long as a row of its training, nearly
+]
 
 
 def test_folder_is_small_and_float16(tiny):
@@ -38,7 +43,7 @@ def test_catalogue_opens_on_it(tmp_path, monkeypatch):
     assert entry.problem is None and entry.licence == "Apache-2.0" and entry.family == "qwen3"
 
 
-@pytest.mark.parametrize("prompt", PROMPTS)
+@pytest.mark.parametrize("prompt", PROMPTS, ids=["default", "bytes", "long"])
 @pytest.mark.filterwarnings("ignore")  # transformers warns about its own defaults
 def test_transformers_agrees(tiny, prompt):
     from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -82,6 +87,15 @@ def test_readme_is_what_the_other_files_say(card, tiny):
     prompts = json.loads((tiny / "prompts.json").read_text("utf-8"))
     assert heads["measured_on"] == MEASURED_ON
     assert (tiny / "README.md").read_text("utf-8") == readme(card, heads["heads"], prompts["prompts"])
+
+
+def test_card_says_which_targets_are_missed(card, tiny):
+    told = (tiny / "README.md").read_text("utf-8")
+    missed = told.partition("missed on ")[2].partition(".\n")[0] if "missed on " in told else ""
+    for text, measured in card["measured"]["depth"].items():
+        assert (text in missed) == (measured["agreement"][-2] < LENS_BEFORE_THE_END)
+    scores = card["measured"]["best"]["duplicate_token"]
+    assert ("| duplicate-token head | none" in told) == (scores["score"] < NAMED)
 
 
 def test_card_never_claims_texts_that_were_not_given(card, tiny):

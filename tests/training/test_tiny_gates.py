@@ -100,6 +100,12 @@ def test_free_text_goes_on_as_words(probe, seed):
     assert len(words) >= 15 and len(set(words)) >= len(words) / 2
 
 
+def test_samples_of_the_card_are_as_they_came(probe, card):
+    """Nobody has chosen or mended them: the same seeds give the same texts."""
+    for sample in card["samples"]:
+        assert depth.sample(probe, sample["prompt"], sample["seed"]) == sample["text"]
+
+
 def test_card_says_what_is_measured(report, card):
     measured = summary(report)
     for name, figure in card["measured"]["figures"].items():

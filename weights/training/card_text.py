@@ -2,6 +2,9 @@
 
 from weights.training.measures import MEASURED_ON
 from weights.training.sources import what
+from weights.training.summary import NAMED
+
+LENS_BEFORE_THE_END, STORY_NATS = 0.75, 2.9  # wanted; the lens on every text
 
 
 def readme(card: dict, heads: list[dict], prompts: list[dict]) -> str:
@@ -28,7 +31,7 @@ def _figures(card: dict) -> str:
         ("random tokens of the whole vocabulary, again after 48", "accuracy", figures["repeats_accuracy"], ".95"),
         ("previous-token head", _at(best["previous_token"]), best["previous_token"]["score"], ".80"),
         ("induction head", _at(best["induction"]), best["induction"]["score"], ".70"),
-        ("duplicate-token head", _at(best["duplicate_token"]), best["duplicate_token"]["score"], "if any"),
+        ("duplicate-token head", _if_any(best["duplicate_token"]), best["duplicate_token"]["score"], "if any"),
         ("next word after it, she, he, they; three candidates", "accuracy", figures["pronoun_accuracy"], ".97"),
         ("head that finds the antecedent", _at(best["selectivity"]), best["selectivity"]["score"], ".70"),
         ('default prompt, "it" on "cat"', _at(prompt), prompt["it_to_cat"], ".50"),
@@ -61,6 +64,10 @@ def _found(best: dict) -> tuple[str, float]:
     return _at(best), best["score"]
 
 
+def _if_any(found: dict) -> str:
+    return _at(found) if found["score"] >= NAMED else f"none; the highest is {_at(found)}"
+
+
 def _at(found: dict) -> str:
     layer, head = found["head"]
     return f"layer {layer}, head {head}"
@@ -76,11 +83,29 @@ def _depth(card: dict) -> str:
             lines.append(f"| {text} | {words} | " + " | ".join(f"{value:.2f}" for value in values) + " |")
     lines += [
         "",
+        _lens_verdict(card),
+        "",
         "The embedding row only echoes the current token: embedding and unembedding are one matrix. In training a "
         "quarter of the positions also predicted the next token from an earlier layer, through the same norm and "
         "unembedding; that is why the layers before the last speak so clearly here. Other models are not like that.",
     ]
     return "\n".join(lines)
+
+
+def _lens_verdict(card: dict) -> str:
+    """Which texts meet what was wanted of the lens and of the stories' cost, and which do not."""
+    depth = card["measured"]["depth"]
+    before = {text: measured["agreement"][-2] for text, measured in depth.items()}
+    met = [f"{text} ({share:.3f})" for text, share in before.items() if share >= LENS_BEFORE_THE_END]
+    missed = [f"{text} ({share:.3f})" for text, share in before.items() if share < LENS_BEFORE_THE_END]
+    parts = [f"met on {', '.join(met)}" if met else "", f"missed on {', '.join(missed)}" if missed else ""]
+    words = f"Wanted one layer before the end: agreement of {LENS_BEFORE_THE_END}; {'; '.join(filter(None, parts))}."
+    for text, measured in depth.items():
+        if text.startswith("tinystories"):
+            nats = measured["cross_entropy"][-1]
+            verdict = "met" if nats <= STORY_NATS else "missed"
+            words += f" Wanted of TinyStories: at most {STORY_NATS} nats per token; {verdict}, {nats:.2f}."
+    return words
 
 
 def _heads(heads: list[dict]) -> str:
