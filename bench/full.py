@@ -50,7 +50,7 @@ class Ours:
 
     def __init__(self, place: Any, gpu: bool) -> None:
         self.place = place
-        self.tried = ("everywhere", "gpus") if gpu else ("everywhere",)
+        self.tried = ("everywhere", "gpus" if gpu else "cpus")
         self.fastest: dict[str, str] = {}
 
     def learn(self, reports: list[dict[str, Any]]) -> "Ours":

@@ -8,12 +8,13 @@
 /** @typedef {{name: string, needs: string[], serves: Record<string, number[]>, tried: string, without: string[]}} Variant */
 /** @typedef {Partial<Record<string, string>>} Choice operation -> variant; what is not named runs on the first */
 
+const UP_TO_64 = Array.from({ length: 16 }, (_, i) => 4 * i + 4);
 const UP_TO_128 = Array.from({ length: 32 }, (_, i) => 4 * i + 4);
 const SHORT = Array.from({ length: 256 }, (_, i) => i + 1);
 
 /**
  * @param {string} name @param {string[]} needs @param {Record<string, number[]>} serves
- * @param {"everywhere" | "gpus" | "never"} tried @param {string[]} without @returns {Variant}
+ * @param {"everywhere" | "gpus" | "cpus" | "never"} tried @param {string[]} without @returns {Variant}
  */
 function variant(name, needs = [], serves = {}, tried = "everywhere", without = []) {
   return { name, needs, serves, tried, without };
@@ -25,6 +26,7 @@ export const VARIANTS = {
     variant("fa2"),
     variant("registers", [], { H: UP_TO_128 }, "everywhere", ["subgroups"]),
     variant("quads", ["subgroups"], { H: UP_TO_128 }),
+    variant("wide", ["subgroups", "lanes8"], { H: UP_TO_64 }, "cpus"),
     variant("tile", [], { H: UP_TO_128 }, "gpus"),
     variant("tile_f16", ["f16"], { H: UP_TO_128 }, "never"),
     variant("plain", [], { S: SHORT }, "never"),
@@ -85,7 +87,7 @@ export function available(operation, features) {
  * @param {string} operation @param {Set<string>} features @param {boolean} software @param {Record<string, number>} sizes
  */
 export function toTry(operation, features, software, sizes) {
-  const here = software ? ["everywhere"] : ["everywhere", "gpus"];
+  const here = ["everywhere", software ? "cpus" : "gpus"];
   const fit = VARIANTS[operation].filter(({ tried, without }) => here.includes(tried) && !without.some((each) => features.has(each)));
   const names = fit.filter((each) => serves(each, sizes)).map(({ name }) => name);
   return available(operation, features).filter((name) => names.includes(name));

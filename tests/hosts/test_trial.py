@@ -59,10 +59,11 @@ def test_trial_takes_the_quickest_and_remembers_it(kernels, tmp_path, quick):
 def test_trial_remembers_for_these_sizes_and_this_format(kernels, tmp_path):
     memory = tmp_path / "variants.json"
     trial.try_variants(kernels, SIZES, memory=memory, now=clock([0.06] * 9))
-    for changed, again in (({"F": 128}, 4), ({"H": 8}, 4), ({"D": 20}, 0)):
+    attention = sum(len(tried(kernels, H=8)[each]) for each in ("attention", "decode"))
+    for changed, again in (({"F": 128}, 4), ({"H": 8}, attention), ({"D": 20}, 0)):
         now = clock([0.06] * 9)
         found = trial.try_variants(kernels, SIZES | changed, memory=memory, now=now)
-        assert now.asked() == 2 * again  # two operations of two variants, each timed once
+        assert now.asked() == 2 * again  # the variants of two operations, each timed once
         assert ("matmul" in found) == (changed != {"D": 20})  # rows of any length have one product
     now = clock([0.06] * 9)
     assert trial.try_variants(kernels, SIZES | {"fmt": F32}, memory=memory, now=now)["matvec"] == "registers"

@@ -8,6 +8,11 @@ def quads(T=67, H=16, **more):
     return lambda driver: check_attention(driver, Attention(T, 4, 2, H=H, variant="quads", **more))
 
 
+def wide(T=67, H=16, **more):
+    """A check of the variant "wide" over more than one workgroup."""
+    return lambda driver: check_attention(driver, Attention(T, 4, 2, H=H, variant="wide", **more))
+
+
 def once(H=16, offset=700, **more):
     """A check of the variant "once" over more than one team of splits."""
     return lambda driver: check_attention(driver, Attention(1, 4, 2, H=H, offset=offset, variant="once", **more))
@@ -59,6 +64,23 @@ QUADS = {
     "writes another row": ("column(y.b, i - 4)", "column(y.b, 2)", quads()),
     "keeps another row": ("put(qb[c], i - 4, x)", "put(qb[c], i - 3, x)", quads()),
     "end of a head forgotten": ("(c < H / 4) {\n    let values", "(c + 1 < H / 4) {\n    let values", quads(H=20)),
+}
+WIDE = {
+    "without scale": ("* (p.scale * LOG2_E)", "* LOG2_E", wide()),
+    "mask one key too narrow": ("(vec4u(position) >= s)", "(vec4u(position) > s)", wide()),
+    "mask begins a step late": ("s + 3 > all ||", "s > all ||", wide()),
+    "window begins late": ("pa.x - p.window + 1", "pa.x - p.window + 2", wide(window=5)),
+    "sinks forgotten": ("| (s < vec4u(p.sinks)) ", "", wide(window=5, sinks=2)),
+    "end of one lane": ("quad_max(min(p.S, pd.w + 1))", "min(p.S, pd.w + 1)", wide()),
+    "positions of another group": ("min(first + 12, last)", "min(first + 8, last)", wide()),
+    "groups interleaved": ("(r / G * p.N + kv_head * G + r % G)", "(r / G * p.N + r % G * p.K + kv_head)", wide()),
+    "sum not rescaled": ("{ return by_row(y, keep) +", "{ return y +", wide(magnitude=9.0)),
+    "total not rescaled": ("l.d * keep.d +", "l.d +", wide(magnitude=9.0)),
+    "maximum never subtracted": ("exp2(score - top)", "exp2(score)", wide(magnitude=300.0)),
+    "keeps another row": ("put(y.d, i - 12, x)", "put(y.d, i - 11, x)", wide()),
+    "writes another row": ("column(y.c, i - 8)", "column(y.c, 2)", wide()),
+    "lse of another row": ("lse[row % p.N * p.T + row / p.N]", "lse[row]", wide()),
+    "end of a head forgotten": ("(c < H / 4) {\n    let x = quad", "(c + 1 < H / 4) {\n    let x = quad", wide(H=20)),
 }
 ONCE = {
     "without scale": ("* (p.scale * LOG2_E)", "* LOG2_E", once()),
@@ -160,6 +182,7 @@ PLAIN = {
 MISTAKES = {f"attention tile: {name}": ("attention_tile", *entry) for name, entry in TILE.items()}
 MISTAKES |= {f"attention tile_f16: {name}": ("attention_tile_f16", *entry) for name, entry in TILE_F16.items()}
 MISTAKES |= {f"attention registers: {name}": ("attention_registers", *entry) for name, entry in REGISTERS.items()}
+MISTAKES |= {f"attention wide: {name}": ("attention_wide", *entry) for name, entry in WIDE.items()}
 MISTAKES |= {f"attention quads: {name}": ("attention_quads", *entry) for name, entry in QUADS.items()}
 MISTAKES |= {f"attention plain: {name}": ("attention_plain", *entry) for name, entry in PLAIN.items()}
 MISTAKES |= {f"attention once: {name}": ("attention_split", *entry) for name, entry in ONCE.items()}

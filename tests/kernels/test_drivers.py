@@ -17,7 +17,7 @@ def quick(driver) -> None:
     """Every kernel once."""
     check_attention(driver, Attention(17, 9, 3, H=16))
     check_attention(driver, Attention(1, 14, 2, H=16, offset=97, window=20, sinks=3))
-    for variant in ("registers", "quads"):
+    for variant in ("registers", "quads", "wide"):
         check_attention(driver, Attention(70, 9, 3, H=32, variant=variant))
     check_attention(driver, Attention(1, 9, 3, H=32, offset=700, variant="once"))
     check_attention(driver, Attention(70, 9, 3, H=32, variant="tile"))

@@ -37,6 +37,7 @@ def test_every_dispatch_names_what_the_manifest_declares():
     manifest = load_manifest()
     tables = [("w", 0, 100)]
     scratch = {name: name for name in lens_ops.lens_scratch(tables, rows=3, D=8, V=100, fmt=0)}
+    streaming = ("registers", "quads", "wide", "tile", "tile_f16", "plain")
     dispatches = [
         ops.embedding("ids", "w", "x", T=5, D=8, v0=0, v_count=9, fmt=0),
         ops.rmsnorm("x", "w", "y", rows=5, width=8, eps=1e-5),
@@ -47,7 +48,7 @@ def test_every_dispatch_names_what_the_manifest_declares():
         ops.matmul("x", "w", None, "y", T=5, d_in=8, d_out=8, fmt=1, variant="plain"),
         ops.rope("x", "cos", "sin", "y", T=5, heads=2, H=8),
         *attention(),
-        *(each for name in ("registers", "quads", "tile", "tile_f16", "plain") for each in attention(variant=name)),
+        *(each for name in streaming for each in attention(variant=name)),
         *attention(T=1),
         *attention(T=1, variant="once"),
         *probs(),
