@@ -59,13 +59,23 @@ def static_base() -> str:
 
     Imports between modules are relative, so that all of them stay under the address of the first.
     """
-    digest = hashlib.sha256()
     folders = [folder for folder in STATIC.iterdir() if folder.is_dir() and folder.name != "node_modules"]
-    for path in sorted(path for folder in folders for path in folder.iterdir()):
+    return f"/static/{_version(STATIC, [path for folder in folders for path in folder.iterdir()])}"
+
+
+def kernels_base() -> str:
+    """Where the manifest and the WGSL files are, likewise."""
+    return f"/kernels/{_version(KERNELS, [*KERNELS.glob('*.wgsl'), KERNELS / 'manifest.json'])}"
+
+
+def _version(folder: Path, paths: list[Path]) -> str:
+    """A name for this state of files, which from now on is served as one that never changes."""
+    digest = hashlib.sha256()
+    for path in sorted(paths):
         stat = path.stat()
-        digest.update(f"{path.relative_to(STATIC)} {stat.st_mtime_ns} {stat.st_size}\n".encode())
+        digest.update(f"{path.relative_to(folder)} {stat.st_mtime_ns} {stat.st_size}\n".encode())
     _issued.add(version := f"v-{digest.hexdigest()[:16]}")
-    return f"/static/{version}"
+    return version
 
 
 def send_asset(request: Request, path: Path, cache_control: str = "no-cache") -> Response:
@@ -96,10 +106,22 @@ def vendor_file(request: Request, name: str) -> Response:
 @router.api_route("/kernels/{name}", methods=["GET", "HEAD"])
 def kernel_file(request: Request, name: str) -> Response:
     """The kernel manifest and the WGSL files it names, the same bytes the headless host runs."""
+    return send_asset(request, _kernel(name))
+
+
+@router.api_route("/kernels/{version}/{name}", methods=["GET", "HEAD"])
+def kernel_file_of_version(request: Request, version: str, name: str) -> Response:
+    """The same at the page's own address of them; at one that this process gave out for good."""
+    if not _VERSION.fullmatch(version):
+        raise NotFound("There is no such kernel; /kernels/manifest.json lists them.")
+    return send_asset(request, _kernel(name), IMMUTABLE if version in _issued else "no-cache")
+
+
+def _kernel(name: str) -> Path:
     manifest = KERNELS / "manifest.json"
     if not manifest.is_file():
         raise NotFound("The kernel manifest is missing.")
     listed = {kernel["file"] for kernel in json.loads(manifest.read_text("utf-8"))["kernels"].values()}
     if name not in listed | {"manifest.json"} or not (KERNELS / name).is_file():
         raise NotFound("There is no such kernel; /kernels/manifest.json lists them.")
-    return send_asset(request, KERNELS / name)
+    return KERNELS / name

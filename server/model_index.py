@@ -3,6 +3,8 @@
 A model whose files or config are refused stays in the list with the sentence that says why, so that a person sees it.
 """
 
+import json
+import re
 import threading
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -15,6 +17,9 @@ from weights import catalogue
 from weights.checkpoint import Checkpoint, CheckpointError, FileInfo
 from weights.places import is_id
 from weights.report import Measured, Report, read_report
+
+MAX_OUTLINE_CHARACTERS, MAX_OUTLINE_FORMATS = 8_000, 100
+_LAYER = re.compile(r"\.\d+\.")
 
 
 @dataclass
@@ -47,6 +52,23 @@ class Model:
             return Report()
         L, N = self.shape["L"], self.shape["N"]
         return read_report(Measured(self.folder, self.checkpoint.hash, L, N, self.max_tokens))
+
+    @cached_property
+    def outline(self) -> dict | None:
+        """Its id, its config as it stands in config.json, and the formats of its matrices: name, the layer's number as
+        `*` -> each that occurs. None for a config too long to be worth it.
+        """
+        checkpoint = self.checkpoint
+        if checkpoint is None or len(json.dumps(checkpoint.config)) > MAX_OUTLINE_CHARACTERS:
+            return None
+        formats: dict[str, set[str]] = {}
+        for name in checkpoint.names:
+            if len(checkpoint.shape(name)) == 2:
+                formats.setdefault(_LAYER.sub(".*.", name, count=1), set()).add(checkpoint.dtype(name))
+        if len(formats) > MAX_OUTLINE_FORMATS:
+            return None
+        named = {name: sorted(each) for name, each in formats.items()}
+        return {"id": self.entry.id, "config": checkpoint.config, "formats": named}
 
     def describe(self) -> dict:
         """The JSON form of one model in /api/models; hashes the files when called for the first time."""
@@ -100,6 +122,14 @@ class ModelIndex:
         key = first["keys"][0] if len(first["keys"]) == 1 else None
         place = {"layer": first["layer"], "head": first["head"], "token": first["query"], "key": key}
         return {"prompt": first["text"], **place}
+
+    @property
+    def first(self) -> dict | None:
+        """The default model in outline, for a page that compiles before it has the list; None: it has none."""
+        try:
+            return self.find(self.default).outline
+        except (UnknownModel, ModelRefused):
+            return None
 
     def all(self) -> list[Model]:
         """Every model, the default first."""

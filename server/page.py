@@ -8,7 +8,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import HTMLResponse, JSONResponse
 
 from server import __version__
-from server.assets import STATIC, send_asset, static_base
+from server.assets import STATIC, kernels_base, send_asset, static_base
 from server.errors import NotFound
 from server.modules import page_modules
 
@@ -20,22 +20,28 @@ _templates = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, un
 
 @router.api_route("/", methods=["GET", "HEAD"])
 def page(request: Request) -> HTMLResponse:
-    """The playground. The template gets `settings` (a dict, for `|tojson`), `base`, where static/ is, and `modules`."""
+    """The playground. The template gets `settings` (a dict, for `|tojson`), `base`, where static/ is, and `modules`.
+
+    `modules` are those of the first script, which asks for the rest by their addresses in `settings`.
+    """
+    models = request.app.state.models
     settings = request.app.state.settings
+    base = static_base()
+    first, rest = ([urljoin(f"{base}/", module) for module in modules] for modules in page_modules())
     for_scripts = {
+        "modules": rest,
         "version": __version__,
-        "defaultModel": request.app.state.models.default,
-        "opening": request.app.state.models.opening,
+        "defaultModel": models.default,
+        "opening": models.opening,
+        "first": models.first,
+        "kernels": kernels_base(),
         "oracle": {
             "maxTokens": settings.oracle_max_tokens,
             "maxResponseBytes": settings.oracle_max_response_bytes,
             "timeoutSeconds": settings.oracle_timeout_s,
         },
     }
-    base = static_base()
-    html = _templates.get_template("index.html").render(
-        settings=for_scripts, base=base, modules=[urljoin(f"{base}/", module) for module in page_modules()]
-    )
+    html = _templates.get_template("index.html").render(settings=for_scripts, base=base, modules=first)
     return HTMLResponse(html, headers={"Cache-Control": "no-cache"})
 
 

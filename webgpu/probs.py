@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from webgpu.dispatch import MAX_TURNS, Dispatch, UnsupportedShape, ceil_div, check_groups, head_dim
+from webgpu.dispatch import MAX_TURNS, Dispatch, UnsupportedShape, ceil_div, check_groups, fold, head_dim
 from webgpu.variants import pick
 
 
@@ -42,13 +42,18 @@ def attention_probs(
         raise UnsupportedShape(
             f"window rows {row0}+{rows}, columns {col0}+{cols}, heads {head0}+{heads} leaves the pattern [{N},{T},{S}]."
         )
-    shape = SHAPES[pick("cells", variant, H=head_dim(H))]
+    name = pick("cells", variant, H=head_dim(H))
     place = {
         "T": T, "S": S, "N": N, "K": K, "head0": head0, "row0": row0, "rows": rows, "col0": col0, "cols": cols,
         "out_rows": out_rows, "out_cols": out_cols,
     }  # fmt: skip
     rest = {"offset": offset, "window": window, "sinks": sinks, "scale": scale}
     bindings = {"q": q, "k": k, "lse": lse, "out": out}
+    if name == "plain" and plain_turns(place, H) < MAX_TURNS:
+        params = {name: value for name, value in {**place, **rest, "heads": heads}.items() if name != "S"}
+        grid = fold(ceil_div(heads * out_rows * out_cols, 16))
+        return [Dispatch("attention_pixels_plain", {"H": H, "MEAN": reduce == "mean"}, params, grid, bindings)]
+    shape = SHAPES.get(name, SHAPES["rows"])
     if (rows, cols) == (out_rows, out_cols):
         return _cells(shape, H, heads, place, rest, bindings, most_flops)
     return _pixels(shape, H, reduce == "mean", heads, place, rest, bindings, most_flops)
@@ -93,6 +98,12 @@ def _pixels(shape: Shape, H: int, mean: bool, heads: int, place: dict, rest: dic
         )
         for row in range(0, pixel_rows, step)
     ]
+
+
+def plain_turns(place: dict, H: int) -> int:
+    """Loop turns of one invocation that takes the cells of a pixel one by one."""
+    pixel_rows, pixel_cols = (ceil_div(place[side], place[f"out_{side}"]) for side in ("rows", "cols"))
+    return pixel_rows * (1 + pixel_cols * (1 + H // 4))
 
 
 def pixel_turns(pixel_cols: int, H: int) -> int:

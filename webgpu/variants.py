@@ -52,6 +52,7 @@ VARIANTS: dict[str, tuple[Variant, ...]] = {
     "cells": (
         Variant("rows"),
         Variant("quads", ("subgroups",), {"H": tuple(range(16, 129, 16))}),
+        Variant("plain", tried="never"),
     ),
     # one query against a cache; "once" keeps all of a head in registers, so that every number is loaded once
     "decode": (

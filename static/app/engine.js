@@ -1,7 +1,7 @@
 // Choosing who computes: this device's GPU, or, where that cannot be, the server; and loading a model there.
 import { requestDevice } from "../gpu/device.js";
 import { Model } from "../gpu/runtime.js";
-import { pick } from "../gpu/variants.js";
+import { firstDevice, guessTokens } from "./early.js";
 import { loadConfig, loadWeights, stopIds, weightBytes } from "./models.js";
 import { ServerEngine } from "./server_engine.js";
 import { dismiss, notify, store } from "./state.js";
@@ -10,7 +10,7 @@ import { tune } from "./tune.js";
 let losses = 0;
 /** @typedef {import("../gpu/device.js").Device} Device */
 /** @type {Promise<Device> | null} */
-let device = null;
+let device = firstDevice;
 
 /** The GPU device, asked for once; null where there is none (a notice says why, the top bar who computes instead). */
 export async function gpu() {
@@ -74,7 +74,8 @@ export async function loadEngine(entry, { signal, onProgress, reload }) {
   onProgress(0, total);
   const config = await loadConfig(entry);
   const source = await loadWeights(entry, { onBytes: (done) => onProgress(done / 1e6, total), signal });
-  const model = await Model.load(found, { config, source }, { signal }).finally(source.close);
+  const tokens = store.state.typed.length || guessTokens(store.state.prompt);
+  const model = await Model.load(found, { config, source }, { signal, tokens }).finally(source.close);
   watchLoss(found, reload);
   // Where a CPU stands in, the first choice is the measured one, and a trial would take the time of the first prompt.
   const drawn = found.software ? () => {} : tune(model);
@@ -88,7 +89,7 @@ export async function loadEngine(entry, { signal, onProgress, reload }) {
     generate: (ids, sampling) => model.generate(ids, sampling),
     visible: (layer) => ({ window: model.config.windows[layer] ?? 0, sinks: 0 }),
     stopIds: stopIds(config),
-    attentionKernel: () => `attention_${pick("attention", model.choice.attention, { H: model.config.H })}`,
+    warmAll: () => model.warmAll(),
     destroy: () => model.destroy(),
   };
 }

@@ -1,6 +1,6 @@
 // Start: draw the page, read the link, find the device, load the model, compute. Nothing here waits for weights to draw.
 import { mountCell } from "./cell.js";
-import { listModels } from "./api.js";
+import { firstList } from "./early.js";
 import { gpu } from "./engine.js";
 import { HeadPanel } from "./head.js";
 import { LensPanel } from "./lens.js";
@@ -13,11 +13,15 @@ import { mountPrompt } from "./prompt.js";
 import { mountPromptScores } from "./prompt_scores.js";
 import { chooseModel, sentence, setPrompt } from "./session.js";
 import { notify, store } from "./state.js";
+import { pause, wallFilled } from "./thumbnails.js";
 import { mountTopbar } from "./topbar.js";
 import { mountVerify } from "./verify_panel.js";
 import { Wall } from "./wall.js";
 
 /** @typedef {import("../lib/permalink.js").View} View */
+
+/** Work between two pauses. */
+const SLICE_MS = 15;
 
 /**
  * The model that a view asks for; the default, with a sentence, when it is not here.
@@ -37,7 +41,7 @@ function modelOf(wanted) {
 }
 
 async function start() {
-  const { models, default: defaultModel } = await listed;
+  const { models, default: defaultModel } = await firstList;
   store.set({ models, defaultModel });
   const id = modelOf(store.state.model);
   if (store.state.prompt === first.prompt) store.set(plainView()); // the model's own opening, unless somebody types already
@@ -55,25 +59,35 @@ function openView(view) {
   else if (!store.state.stale && !store.state.promptError) clampView(store.state); // the same prompt: no trace will come
 }
 
-// Asked for before anything is drawn: both take as long as drawing does.
-const listed = listModels();
+/** Makes the page's parts, in the order in which they are looked at, with pauses in between. */
+async function mount() {
+  const parts = [
+    ...[mountNotices, mountTopbar, mountPrompt, () => new Wall(), () => new HeadPanel(), mountModelMenu, mountPrediction],
+    ...[() => new LensPanel(), mountCell, mountPromptScores, mountVerify],
+  ];
+  let since = performance.now();
+  for (const part of parts) {
+    part();
+    if (performance.now() - since < SLICE_MS) continue;
+    await pause();
+    since = performance.now();
+  }
+}
+
 void gpu();
 const first = viewOfAddress();
 store.set(first);
-mountNotices();
-mountTopbar();
-mountModelMenu();
-mountPrompt();
-new Wall();
-mountPromptScores();
-new HeadPanel();
-new LensPanel();
-mountCell();
-mountPrediction();
-mountVerify();
+const ready = start();
+void mount();
 mountLink(openView);
 store.on(["trace"], clampView);
-const ready = start();
+// The rest is compiled when the first picture is there.
+store.on(["trace"], async ({ trace, engine }) => {
+  if (!trace) return;
+  await wallFilled();
+  await engine?.warmAll?.();
+  performance.mark("all compiled"); // bench/ waits for it
+});
 ready.catch((error) => {
   if (!store.state.notices.some((notice) => notice.id === "load")) notify({ id: "start", kind: "warning", text: sentence(error) });
 });

@@ -56,6 +56,7 @@ import { Store } from "./store.js";
  * @property {"rows" | "columns"} [lensOrder] how the lens is filled fastest; rows when absent
  * @property {(position: number, target: number) => Promise<ArrayLike<number>>} ranks
  * @property {(name: string, layer?: number) => Promise<Float32Array | Int32Array>} read
+ * @property {string} [attentionKernel] the kernel that attended
  * @property {() => void} destroy
  */
 
@@ -81,7 +82,7 @@ import { Store } from "./store.js";
  * @property {(ids: number[], options?: {onProgress?: (part: number) => void, signal?: AbortSignal, record?: boolean}) => Promise<Trace>} run
  * @property {(ids: number[], sampling: Sampling) => AsyncIterable<{id: number, logprob: number}>} generate
  * @property {number[]} stopIds tokens after which generating ends
- * @property {() => string} [attentionKernel] the variant of attention that runs a prompt of several tokens
+ * @property {() => Promise<void>} [warmAll] makes ready what the first picture did not need; once is enough
  * @property {(layer: number) => {window: number, sinks: number}} visible which keys a layer's queries may see
  * @property {() => void} destroy
  */

@@ -55,7 +55,6 @@ export async function oracleReady(say, signal) {
 export async function verify(engine, entry, ids, { say = () => {}, onCheck = () => {}, signal } = {}) {
   await oracleReady(say, signal);
   say("Running the prompt with every intermediate recorded.");
-  const attention = engine.attentionKernel?.(); // asked now: a trial may change the choice while this runs
   const trace = await engine.run(ids, { record: true, signal });
   /** @type {Check[]} */
   const checks = [];
@@ -64,7 +63,7 @@ export async function verify(engine, entry, ids, { say = () => {}, onCheck = () 
     const { limit, relative } = toleranceOf(name);
     const error = largestError(ours, truth, relative);
     const written = WRITTEN_BY[/** @type {keyof typeof WRITTEN_BY} */ (name)];
-    const kernel = written === "attention_fa2" ? (attention ?? written) : written; // the variant that ran
+    const kernel = written === "attention_fa2" ? (trace.attentionKernel ?? written) : written; // the variant that ran
     const check = { name, kernel, layer, error, limit, relative, passed: error <= limit };
     checks.push(check);
     onCheck(check);

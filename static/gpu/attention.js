@@ -20,6 +20,15 @@ export function attentionOperation(T) {
   return T === 1 ? "decode" : "attention";
 }
 
+/**
+ * The kernel that attends with T queries over S keys.
+ * @param {{T: number, S: number, H: number}} sizes @param {string} [variant]
+ */
+export function attentionKernel({ T, S, H }, variant) {
+  const name = pick(attentionOperation(T), variant, { H, S });
+  return { split: "attention_decode", once: "attention_split" }[name] ?? `attention_${name}`;
+}
+
 /** Loop turns of one invocation that streams S keys, the most of any variant. @param {number} S @param {number} H */
 export function attentionTurns(S, H) {
   return Math.max(ceil(S, 4) * (1 + ceil(H, 16)) + 36, S + 16);

@@ -37,6 +37,9 @@ export class KernelError extends Error {
   }
 }
 
+/** @type {WeakMap<Device, Promise<Kernels>>} */
+const kernelsOf = new WeakMap();
+
 /** The kernels on one device. Make one with `Kernels.load`. */
 export class Kernels {
   /**
@@ -70,6 +73,19 @@ export class Kernels {
   static async load(device, text = fetchText) {
     const { kernels } = JSON.parse(await text("manifest.json"));
     return new Kernels(device, kernels, text);
+  }
+
+  /**
+   * Those of a device, which serve every model on it. text: as for `load`, used by who asks first.
+   * @param {Device} device @param {(file: string) => Promise<string>} [text] @returns {Promise<Kernels>}
+   */
+  static of(device, text) {
+    const known = kernelsOf.get(device);
+    if (known) return known;
+    const made = Kernels.load(device, text);
+    kernelsOf.set(device, made);
+    made.catch(() => kernelsOf.delete(device)); // a failed fetch may succeed next time
+    return made;
   }
 
   /**

@@ -5,7 +5,7 @@
  * written above the diagonal.
  * @module
  */
-import { MAX_TURNS, UnsupportedShape, ceil, checkGroups, headDim } from "./dispatch.js";
+import { MAX_TURNS, UnsupportedShape, ceil, checkGroups, fold, headDim } from "./dispatch.js";
 import { pick } from "./variants.js";
 
 /** @typedef {import("./dispatch.js").Dispatch} Dispatch */
@@ -40,10 +40,18 @@ export function attentionProbs(given) {
       `window rows ${row0}+${rows}, columns ${col0}+${cols}, heads ${head0}+${heads} leaves the pattern [${N},${T},${S}].`,
     );
   }
-  const shape = SHAPES[pick("cells", given.variant, { H: headDim(H) })];
+  const name = pick("cells", given.variant, { H: headDim(H) });
   const place = { T, S, N, K, head0, row0, rows, col0, cols, out_rows, out_cols };
   const { offset, window, sinks, scale, most_flops = null } = given;
-  const work = { H, heads, place, rest: { offset, window, sinks, scale }, bindings: { q, k, lse, out }, most_flops };
+  const rest = { offset, window, sinks, scale };
+  const bindings = { q, k, lse, out };
+  if (name === "plain" && plainTurns(place, H) < MAX_TURNS) {
+    const { S: _, ...params } = { ...place, ...rest, heads };
+    const grid = fold(ceil(heads * out_rows * out_cols, 16));
+    return [{ kernel: "attention_pixels_plain", overrides: { H, MEAN: reduce === "mean" }, params, grid, bindings }];
+  }
+  const shape = SHAPES[name] ?? SHAPES.rows;
+  const work = { H, heads, place, rest, bindings, most_flops };
   return rows === out_rows && cols === out_cols ? cells(shape, work) : pixels(shape, reduce === "mean", work);
 }
 
@@ -84,6 +92,11 @@ function pixels({ suffix, workgroup, keys }, MEAN, { H, heads, place, rest, bind
     dispatches.push({ kernel: `attention_pixels${suffix}`, overrides: { H, MEAN }, params, grid, bindings });
   }
   return dispatches;
+}
+
+/** Loop turns of one invocation that takes the cells of a pixel one by one. @param {Record<string, number>} place @param {number} H */
+function plainTurns({ rows, cols, out_rows, out_cols }, H) {
+  return ceil(rows, out_rows) * (1 + ceil(cols, out_cols) * (1 + Math.floor(H / 4)));
 }
 
 /** Loop turns of one invocation for four rows of one pixel; heads wider than 128 take turns for the rest. @param {number} pixelCols @param {number} H */

@@ -13,15 +13,15 @@ import { Buffers } from "./buffers.js";
 import { parseConfig } from "./config.js";
 import { DEFAULT_LIMITS } from "./device.js";
 import { Kernels } from "./kernels.js";
-import { EMBED, HEAD, checkFinite, checkNames, checkShape, checkTwin, place, rowBytes, tensorShapes } from "./layout.js";
+import { place } from "./layout.js";
 import { CACHE, CHUNK_TOKENS, RECORD, TRACE, forward, mergeBuffers, prefill } from "./plan.js";
 import { Pace } from "./pace.js";
 import { Replay } from "./replay.js";
 import { tables } from "./rope.js";
 import { Trace } from "./trace.js";
+import { formatsOf, uploadAll } from "./upload.js";
 import { firstChoice } from "./variants.js";
-import { warm } from "./warm.js";
-import { widen } from "./widen.js";
+import { laterPlans, picturePlans, plainChoice, warm, warmSlowly } from "./warm.js";
 
 /** @typedef {import("./config.js").Config} Config */
 /** @typedef {import("./device.js").Device} Device */
@@ -51,11 +51,6 @@ export class RunError extends Error {
   }
 }
 
-const UPLOAD_BYTES = 8 * 2 ** 20;
-
-/** @type {WeakMap<Device, Promise<Kernels>>} compiled kernels serve every model on a device */
-const kernelsOf = new WeakMap();
-
 /** Weights on a device and what runs on them. Make one with `Model.load`; `destroy` frees the weights. */
 export class Model {
   /** @param {Device} device @param {Kernels} kernels @param {Config} config @param {Layout} placed */
@@ -67,6 +62,7 @@ export class Model {
     this.pace = new Pace();
     /** The variants to run; the first where it says nothing. @type {import("./variants.js").Choice} */
     this.choice = firstChoice(device.features, device.software);
+    this.warming = this.warmed = false;
     const pieces = [...placed.values()].flatMap((tensor) => tensor.pieces);
     /** @type {[string, number][]} */
     const sizes = pieces.map(({ buffer, bytes }) => [buffer, bytes]);
@@ -77,44 +73,18 @@ export class Model {
   /**
    * Upload a checkpoint, tensor by tensor. config: the parsed config.json. source: its tensors by name.
    * Throws UnsupportedConfig, WeightsMismatch, RunError("device-memory"), NoWebGPU("lost"), or the signal's reason.
-   * @param {Device} device @param {{config: unknown, source: Source}} checkpoint @param {Watch} watch
+   * tokens: about how many a first prompt has, which is then compiled for before the rest; `warmAll` is up to the caller.
+   * @param {Device} device @param {{config: unknown, source: Source}} checkpoint @param {Watch & {tokens?: number}} watch
    */
-  static async load(device, { config: raw, source }, { onProgress, signal } = {}) {
+  static async load(device, { config: raw, source }, { onProgress, signal, tokens } = {}) {
     const config = parseConfig(raw);
-    checkNames(config, source.keys());
-    const shapes = tensorShapes(config);
-    /** @type {Map<string, string>} */
-    const dtypes = new Map();
-    for (const [name, shape] of shapes) {
-      const { shape: given, dtype } = source.describe?.(name) ?? (await take(source, name));
-      checkShape(name, given, shape);
-      dtypes.set(name, dtype);
-    }
-    const head = config.tied && [...source.keys()].includes(HEAD) ? await source.get(HEAD) : undefined;
-    if (head) {
-      checkShape(HEAD, head.shape, [config.V, config.D]);
-      checkTwin(await take(source, EMBED), head);
-    }
-    if (!kernelsOf.has(device)) kernelsOf.set(device, Kernels.load(device));
-    const kernels = await /** @type {Promise<Kernels>} */ (kernelsOf.get(device)).catch((error) => {
-      kernelsOf.delete(device);
-      throw error;
-    });
+    const dtypes = await formatsOf(config, source);
+    const kernels = await Kernels.of(device);
     const placed = place(config, dtypes);
     const model = await withinMemory(device, () => new Model(device, kernels, config, placed), "this model's weights");
-    warm(kernels, config, placed, model.choice).catch(() => {}); // sizes that no kernel takes: the first prompt says which
+    if (tokens) void model.warmPicture(tokens);
     try {
-      let done = 0;
-      for (const name of source.keys()) {
-        if (!shapes.has(name)) continue;
-        signal?.throwIfAborted();
-        const tensor = await take(source, name);
-        if (!source.describe) checkFinite(name, tensor); // a source that describes its tensors has looked at them
-        await model.upload(name, tensor);
-        onProgress?.(++done / shapes.size);
-        if (done % 16 === 0) await kernels.fence(); // uploads wait in memory until the device takes them
-      }
-      await source.verified?.();
+      await uploadAll(model, source, { onProgress, signal });
       return model;
     } catch (error) {
       model.destroy();
@@ -122,30 +92,23 @@ export class Model {
     }
   }
 
-  /**
-   * Copy one tensor into its pieces: matrices as they are, vectors as f32.
-   * @param {string} name @param {Tensor} tensor
-   */
-  async upload(name, tensor) {
-    const { shape, fmt, pieces } = /** @type {import("./layout.js").Placed} */ (this.placed.get(name));
-    const bytes = shape.length === 1 ? widen(tensor) : tensor.bytes;
-    const [wide, scalesWide] = shape.length === 1 ? [4, 0] : rowBytes(fmt, shape[1]);
-    for (const { buffer, row0, rows, scales } of pieces) {
-      await this.put(buffer, bytes.subarray(row0 * wide, (row0 + rows) * wide));
-      if (tensor.scales) await this.put(scales, tensor.scales.bytes.subarray(row0 * scalesWide, (row0 + rows) * scalesWide));
-    }
+  /** The variants for a prompt of T tokens now: plain ones while those that are chosen have not been compiled. @param {number} T */
+  choiceFor(T) {
+    return this.warmed ? this.choice : plainChoice(this.config, T, this.choice);
   }
 
-  /**
-   * Copy bytes into a buffer of weights, many of them with pauses: a copy of 50 MB holds the page up.
-   * @param {string} buffer @param {Uint8Array} bytes
-   */
-  async put(buffer, bytes) {
-    const target = this.kernels.find(this.weights, buffer);
-    for (let at = 0; at < bytes.length; at += UPLOAD_BYTES) {
-      if (at > 0) await new Promise((resolve) => setTimeout(resolve));
-      this.kernels.write(target, /** @type {Uint8Array<ArrayBuffer>} */ (bytes.subarray(at, at + UPLOAD_BYTES)), at);
-    }
+  /** Begin to compile what a first prompt of about T tokens needs. @param {number} T */
+  async warmPicture(T) {
+    const plan = () => picturePlans(this.config, this.placed, this.choiceFor(T), T);
+    await warm(this.kernels, plan);
+  }
+
+  /** Compile all that prompts, the lens and generating need; from then on every prompt runs on the chosen variants. */
+  async warmAll() {
+    if (this.warming) return;
+    this.warming = true;
+    await warmSlowly(this.kernels, () => laterPlans(this.config, this.placed, this.choice));
+    this.warmed = true;
   }
 
   /**
@@ -157,7 +120,8 @@ export class Model {
     this.check(ids);
     const T = ids.length;
     const keep = record ? RECORD : TRACE;
-    const how = { choice: this.choice, submit_flops: this.pace.flops };
+    const choice = this.choiceFor(T);
+    const how = { choice, submit_flops: this.pace.flops };
     const plans = prefill(this.config, this.placed, { T, capacity: T, keep, chunk, ...how });
     const buffers = await this.allocate(plans, T);
     try {
@@ -168,7 +132,7 @@ export class Model {
       throw error;
     }
     buffers.destroy(buffers.keys().filter((name) => !name.includes("."))); // kept ones are name.layer, the rest scratch
-    return new Trace(this, Array.from(ids), buffers);
+    return new Trace(this, Array.from(ids), buffers, choice);
   }
 
   /**
@@ -294,13 +258,6 @@ export class Model {
   destroy() {
     this.weights.destroy();
   }
-}
-
-/** @param {Source} source @param {string} name */
-async function take(source, name) {
-  const tensor = await source.get(name);
-  if (!tensor) throw new RunError("tensor-missing", `The checkpoint lacks ${name}: fetch the model again.`);
-  return tensor;
 }
 
 /**

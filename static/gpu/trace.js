@@ -5,6 +5,7 @@
  * asked. Log-probabilities are natural. Mirrors webgpu/trace.py.
  * @module
  */
+import { attentionKernel, attentionOperation } from "./attention.js";
 import { Buffers } from "./buffers.js";
 import { BadQuery, batches, lensOf } from "./lens.js";
 import { countRows, layersPerQuery, logits, rowsPerQuery, thumbnailWords } from "./queries.js";
@@ -24,13 +25,23 @@ const MAX_ANSWER_BYTES = 64 * 2 ** 20;
 
 /** One prompt after its prefill. `destroy` frees its buffers. */
 export class Trace {
-  /** @param {Model} model @param {number[]} ids @param {Buffers} buffers */
-  constructor(model, ids, buffers) {
+  /**
+   * @param {Model} model @param {number[]} ids @param {Buffers} buffers
+   * @param {import("./variants.js").Choice} choice what the pass ran on
+   */
+  constructor(model, ids, buffers, choice) {
     this.model = model;
+    this.choice = choice;
     this.ids = ids;
     this.buffers = buffers;
     const { L, N, K, H, D, V } = model.config;
     this.shape = { L, N, K, T: ids.length, H, D, V };
+  }
+
+  /** The kernel that attended in this pass. */
+  get attentionKernel() {
+    const { T, H } = this.shape;
+    return attentionKernel({ T, S: T, H }, this.choice[attentionOperation(T)]);
   }
 
   /**
@@ -64,7 +75,7 @@ export class Trace {
       const count = Math.min(atOnce, row0 + rows - start);
       const pixels = cells ? count : outRows;
       const place = { layer, T, head0, heads, row0: start, rows: count, col0, cols, out_rows: pixels, out_cols: outCols };
-      const plan = windowPlan(this.model.config, this.model.placed, { ...place, reduce, choice: this.model.choice });
+      const plan = windowPlan(this.model.config, this.model.placed, { ...place, reduce, choice: this.choice });
       const [bytes] = await this.ask(plan, [["window", heads * pixels * outCols]], {}, signal);
       const part = new Float32Array(bytes);
       for (let head = 0; head < heads; head++) {
@@ -83,7 +94,8 @@ export class Trace {
    */
   async *thumbnails({ out, reduce = "max" }, signal) {
     const { L, N, T } = this.shape;
-    const { config, placed, choice } = this.model;
+    const { config, placed } = this.model;
+    const { choice } = this; // what a pass ran on serves its pictures too: it depends on the length
     this.within("out", 0, out, T);
     checkReduce(reduce);
     const atOnce = layersPerQuery(config, T, out);

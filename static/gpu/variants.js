@@ -31,7 +31,11 @@ export const VARIANTS = {
     variant("tile_f16", ["f16"], { H: UP_TO_128 }, "never"),
     variant("plain", [], { S: SHORT }, "never"),
   ],
-  cells: [variant("rows"), variant("quads", ["subgroups"], { H: [16, 32, 48, 64, 80, 96, 112, 128] })],
+  cells: [
+    variant("rows"),
+    variant("quads", ["subgroups"], { H: [16, 32, 48, 64, 80, 96, 112, 128] }),
+    variant("plain", [], {}, "never"),
+  ],
   decode: [variant("split"), variant("once", [], { H: UP_TO_128 }), variant("plain", [], { S: SHORT }, "never")],
   matmul: [
     variant("registers"),

@@ -6,10 +6,11 @@ import { Pace } from "../../static/gpu/pace.js";
 import { CACHE, RECORD, TRACE, forward, prefill } from "../../static/gpu/plan.js";
 import * as queries from "../../static/gpu/queries.js";
 import { Replay } from "../../static/gpu/replay.js";
+import { Model } from "../../static/gpu/runtime.js";
 import { tables } from "../../static/gpu/rope.js";
 import { VARIANTS, available, firstChoice, pick, toTry } from "../../static/gpu/variants.js";
 import { batches } from "../../static/gpu/lens.js";
-import { firstPlans } from "../../static/gpu/warm.js";
+import { laterPlans, picturePlans, plainChoice } from "../../static/gpu/warm.js";
 import { half, widen } from "../../static/gpu/widen.js";
 import { kept, sample, seeded } from "../../static/lib/sampler.js";
 
@@ -54,9 +55,34 @@ const ANSWERS = {
     const config = parseConfig(raw);
     return plain(queries[name](config, placed(config, weights), options));
   },
-  warm: ({ raw, choice, ...weights }) => {
+  picture: ({ raw, choice, T, ...weights }) => {
     const config = parseConfig(raw);
-    return firstPlans(config, placed(config, weights), choice).map(plain);
+    return picturePlans(config, placed(config, weights), choice, T).map(plain);
+  },
+  later: ({ raw, choice, ...weights }) => {
+    const config = parseConfig(raw);
+    return laterPlans(config, placed(config, weights), choice).map(plain);
+  },
+  plain_choice: ({ raw, T, choice }) => plainChoice(parseConfig(raw), T, choice),
+  /** What a model compiles, how many at once, and what it runs a prompt on before and after. */
+  warming: async ({ raw, choice, T, ...weights }) => {
+    const config = parseConfig(raw);
+    const seen = { picture: [], all: [], most: { picture: 0, all: 0 } };
+    let [running, stage] = [0, "picture"];
+    const pipeline = async (kernel) => {
+      seen.most[stage] = Math.max(seen.most[stage], ++running);
+      seen[stage].push(kernel);
+      await new Promise((resolve) => setTimeout(resolve));
+      running -= 1;
+      if (kernel === "attention_merge") throw new Error("does not compile"); // is no reason to stop
+    };
+    const model = Object.assign(Object.create(Model.prototype), { config, choice, warmed: false, warming: false });
+    Object.assign(model, { placed: placed(config, weights), kernels: { pipeline } });
+    await model.warmPicture(T);
+    const before = model.choiceFor(T);
+    stage = "all";
+    await Promise.all([model.warmAll(), model.warmAll()]);
+    return { ...seen, before, after: model.choiceFor(T) };
   },
   pace: ({ runs }) => {
     const pace = new Pace();
@@ -92,7 +118,7 @@ for await (const line of createInterface({ input: process.stdin })) {
   const { ask, ...given } = JSON.parse(line);
   let answer;
   try {
-    answer = { ok: ANSWERS[ask](given) };
+    answer = { ok: await ANSWERS[ask](given) };
   } catch (error) {
     answer = { error: { name: error.name, code: error.code ?? null, message: error.message } };
   }

@@ -1,6 +1,7 @@
 """Mistakes planted in the variants of attention; test_planted_mistakes.py plants them and lets the check notice."""
 
 from tests.kernels.attention_checks import Attention, check_attention
+from tests.kernels.pattern_checks import check_pattern, check_pixels
 
 
 def quads(T=67, H=16, **more):
@@ -31,6 +32,17 @@ def tile(T=67, H=16, variant="tile", **more):
 def plain(T=17, **more):
     """A check of the variant "plain"."""
     return lambda driver: check_attention(driver, Attention(T, 4, 2, H=16, variant="plain", **more))
+
+
+def cells(**more):
+    """A check of the pattern in the variant "plain"."""
+    return lambda driver: check_pattern(driver, Attention(35, 4, 2, H=32, **more), variant="plain")
+
+
+def pixels(reduce):
+    """A check of pixels in the variant "plain", of a window."""
+    c = Attention(50, 4, 2, H=16)
+    return lambda driver: check_pixels(driver, c, (3, 50), (2, 47), (5, 7), reduce, heads=(1, 2), variant="plain")
 
 
 # what is wrong -> (the right text, the wrong text, the check that must notice)
@@ -179,10 +191,24 @@ PLAIN = {
     "offset forgotten": ("p.offset + t;", "t;", plain(1, offset=20)),
     "lse of another row": ("lse[n * p.T + t]", "lse[row]", plain()),
 }
+PIXELS_PLAIN = {
+    "without scale": ("score * p.scale", "score", cells()),
+    "mask one key too narrow": ("min(right, position + 1)", "min(right, position)", cells()),
+    "window one key too wide": ("position - s >= p.window", "position - s > p.window", cells(window=5)),
+    "sinks forgotten": (" && s >= p.sinks", "", cells(window=5, sinks=2)),
+    "groups interleaved": ("n / (p.N / p.K)", "n % p.K", cells()),
+    "lse of another row": ("lse[n * p.T + t]", "lse[t * p.N + n]", cells()),
+    "offset forgotten": ("p.offset + t;", "t;", cells(offset=20)),
+    "maximum replaced by the last": ("max(largest, weight)", "weight", pixels("max")),
+    "mean of other cells": ("(bottom - top) * (right - left)", "(bottom - top) * 2", pixels("mean")),
+    "window's first column forgotten": ("p.col0 + j * p.cols", "j * p.cols", pixels("mean")),
+    "other heads": ("let n = p.head0 + ", "let n = ", pixels("max")),
+}
 MISTAKES = {f"attention tile: {name}": ("attention_tile", *entry) for name, entry in TILE.items()}
 MISTAKES |= {f"attention tile_f16: {name}": ("attention_tile_f16", *entry) for name, entry in TILE_F16.items()}
 MISTAKES |= {f"attention registers: {name}": ("attention_registers", *entry) for name, entry in REGISTERS.items()}
 MISTAKES |= {f"attention wide: {name}": ("attention_wide", *entry) for name, entry in WIDE.items()}
 MISTAKES |= {f"attention quads: {name}": ("attention_quads", *entry) for name, entry in QUADS.items()}
 MISTAKES |= {f"attention plain: {name}": ("attention_plain", *entry) for name, entry in PLAIN.items()}
+MISTAKES |= {f"pixels plain: {name}": ("attention_pixels_plain", *entry) for name, entry in PIXELS_PLAIN.items()}
 MISTAKES |= {f"attention once: {name}": ("attention_split", *entry) for name, entry in ONCE.items()}

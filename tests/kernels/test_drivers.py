@@ -23,7 +23,7 @@ def quick(driver) -> None:
     check_attention(driver, Attention(70, 9, 3, H=32, variant="tile"))
     for T in (1, 17):
         check_attention(driver, Attention(T, 9, 3, H=32, offset=20, window=9, sinks=2, variant="plain"))
-    for variant in ("rows", "quads"):
+    for variant in ("rows", "quads", "plain"):
         check_pattern(driver, Attention(41, 4, 1, H=32), variant=variant)
         check_pixels(driver, Attention(33, 4, 1, H=16), (0, 33), (0, 33), (5, 7), "max", variant=variant)
     for T, d_in in ((9, 64), (1, 64), (3, 37)):

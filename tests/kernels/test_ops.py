@@ -55,6 +55,7 @@ def test_every_dispatch_names_what_the_manifest_declares():
         *probs(out_rows=2),
         *probs(variant="quads"),
         *probs(variant="quads", out_rows=2),
+        *probs(variant="plain"),
         ops.swiglu("a", "b", "c", count=5),
         ops.add("a", "b", "c", count=5),
         *lens_ops.lens("x", tables, "t", "i", "l", "s", **scratch, rows=3, D=8, V=100, fmt=0),

@@ -3,6 +3,7 @@
 Each hostile path has a control beside it, so that a 404 means refusal and not a wrong test.
 """
 
+import json
 import re
 from pathlib import Path
 
@@ -49,6 +50,10 @@ HOSTILE = [
     "/kernels/manifest.json%00",
     "/kernels/%2e%2e%2fplay.py",
     "/kernels/",
+    "/kernels/v-0123456789abcdef/device.py",
+    "/kernels/v-0123456789abcdef/../device.py",
+    "/kernels/v-0123456789abcdef/",
+    "/kernels/app/manifest.json",
     "/models/small/../../x/config.json",
     "/models/small/" + "0" * 64 + "/config.json",
     "/models/../models/small/x/config.json",
@@ -138,13 +143,48 @@ def test_vendor_not_installed_names_the_command(server: Live, monkeypatch: pytes
 
 def test_page_names_its_files_by_an_address_that_may_be_kept_for_good(server: Live) -> None:
     page = server.ask("GET", "/").body.decode()
-    base = re.search(r'src="(/static/v-[0-9a-f]{16})/app/main.js"', page)[1]
+    base = re.search(r'src="(/static/v-[0-9a-f]{16})/app/early.js"', page)[1]
     kept = server.ask("GET", f"{base}/app/theme.js")
     assert kept.status == 200 and "immutable" in kept.headers["cache-control"]
     assert server.ask("GET", f"{base}/../app/theme.js").status == 404
     other = server.ask("GET", "/static/v-0123456789abcdef/app/theme.js")  # of a page from before a change
     assert other.body == kept.body and other.headers["cache-control"] == "no-cache"
     assert server.ask("GET", "/static/app/theme.js").headers["cache-control"] == "no-cache"
+
+
+def settings_of(server: Live) -> dict:
+    """What the page tells its scripts."""
+    page = server.ask("GET", "/").body.decode()
+    return json.loads(re.search(r'<script type="application/json" id="settings">(.*?)</script>', page, re.DOTALL)[1])
+
+
+def test_page_names_its_kernels_by_an_address_that_may_be_kept_for_good(server: Live, root: Path) -> None:
+    base = settings_of(server)["kernels"]
+    for name in ("manifest.json", "attention_plain.wgsl"):
+        kept = server.ask("GET", f"{base}/{name}")
+        assert kept.body == (root / "webgpu" / name).read_bytes() and "immutable" in kept.headers["cache-control"]
+        other = server.ask("GET", f"/kernels/v-0123456789abcdef/{name}")  # of a page from before a change
+        assert other.body == kept.body and other.headers["cache-control"] == "no-cache"
+
+
+def test_page_names_the_modules_of_its_first_script_and_tells_it_the_rest(server: Live) -> None:
+    page = server.ask("GET", "/").body.decode()
+    first = [name.split("/", 3)[3] for name in re.findall(r'rel="modulepreload" href="([^"]+)"', page)]
+    rest = settings_of(server)["modules"]
+    assert first[0] == "app/early.js" and "gpu/plan.js" in first and len(first) < 30
+    assert "app/main.js" in rest[0] and any(name.endswith("/app/wall.js") for name in rest)
+    assert not {name.split("/", 3)[-1] for name in rest} & set(first)
+    assert all(server.ask("HEAD", name).status == 200 for name in rest)
+
+
+def test_page_outlines_its_default_model(server: Live) -> None:
+    outline = settings_of(server)["first"]
+    entry = server.ask("GET", "/api/models").json()["models"][0]
+    config = next(file["url"] for file in entry["files"] if file["name"] == "config.json")
+    assert outline["id"] == entry["id"] and outline["config"] == server.ask("GET", config).json()
+    assert outline["formats"]["model.layers.*.mlp.down_proj.weight"] == ["F32"]
+    assert outline["formats"]["model.embed_tokens.weight"] == ["F32"]
+    assert not any("norm" in name or ".0." in name for name in outline["formats"])
 
 
 def test_changed_file_gives_another_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
