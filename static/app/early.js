@@ -68,7 +68,7 @@ const { first, opening, modules } = settings;
 const { view } = readLink(location.hash, opening ?? OPENING);
 if (first && (view.model === null || view.model === first.id)) compileFor(first, view.prompt).catch(() => {});
 for (const asked of [firstDevice, firstList]) asked.catch(() => {});
-void askForAll(modules).then(() => import("./main.js"));
+void askForAll(modules);
 
 /** To ask for one takes nearly a millisecond, and together they would hold the page up. @param {string[]} addresses */
 async function askForAll(addresses) {
