@@ -30,6 +30,7 @@ __all__ = [
 # The embedded model opens at once and has prompts of its own; SmolLM2 is a choice of the menu away.
 DEFAULTS = ("tiny", "smollm2-135m")
 MAX_CARD_BYTES = 256 * 1024
+LONGEST_NAME = 80
 POINTER = "pointer.json"
 
 
@@ -137,7 +138,7 @@ def _entry(id: str, folder: Path) -> Entry:
     card = _card(folder / "card.json") or _card(home / "card.json")
     return Entry(
         id=id,
-        name=card.get("name", id),
+        name=card.get("name", id)[:LONGEST_NAME],
         folder=home,
         licence=card.get("licence", "not stated"),
         source=card.get("source", "a folder on this machine"),

@@ -6,6 +6,7 @@ stopped.
 """
 
 import json
+import pickle
 from contextlib import nullcontext
 from dataclasses import replace
 
@@ -123,7 +124,7 @@ def test_own_folder_is_taken_up_again(tmp_path):
         claim(tmp_path, {"recipe": {"betas": (1, 3)}, "texts": {"a": "b"}})
 
 
-@pytest.mark.parametrize("damage", ["cut", "emptied", "text", "other"])
+@pytest.mark.parametrize("damage", ["cut", "emptied", "text", "code", "other"])
 def test_damaged_checkpoint_is_named(tmp_path, damage):
     _brief(tmp_path)
     path = tmp_path / "repeats.pt"
@@ -131,7 +132,8 @@ def test_damaged_checkpoint_is_named(tmp_path, damage):
         torch.save({"network": {}}, path)
     else:
         data = path.read_bytes()
-        path.write_bytes({"cut": data[: len(data) // 2], "emptied": b"", "text": b"hello"}[damage])
+        content = {"cut": data[: len(data) // 2], "emptied": b"", "text": b"hello", "code": pickle.dumps(print, 2)}
+        path.write_bytes(content[damage])
     with pytest.raises(ValueError, match=r"repeats\.pt is damaged \(.+\); remove it") as said:
         _brief(tmp_path)
     assert "\n" not in str(said.value)

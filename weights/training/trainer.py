@@ -86,7 +86,7 @@ def _resume(network: Network, optimiser: Optimiser, memory: dict, checkpoint: Pa
         optimiser.load_state_dict(state["optimiser"])
         memory.update(state["memory"])
         return state["step"], state["seconds"]
-    except (RuntimeError, EOFError, KeyError, TypeError, ValueError, UnpicklingError) as error:
+    except (RuntimeError, EOFError, LookupError, TypeError, ValueError, UnpicklingError) as error:
         raise ValueError(f"{checkpoint} is damaged ({_reason(error)}); remove it to begin this stage again.") from None
 
 
