@@ -7,6 +7,9 @@ import { wallFilled } from "./thumbnails.js";
 /** @typedef {{ids: number[], logprobs: number[], entropy: number}} LensCell */
 /** @typedef {{position: number, depth: number, from: number, to: number}} Wish visible positions are from..to-1 */
 
+/** A third of a second where a CPU stands in for a GPU; the kernels take eight rows together. */
+const [REQUEST_FLOPS, LEAST_ROWS] = [400_000_000, 8];
+
 export class LensData {
   /**
    * @param {import("./state.js").Trace} trace
@@ -23,6 +26,9 @@ export class LensData {
     this.wish = null;
     this.working = false;
     this.closed = false;
+    const { D, V } = trace.shape;
+    /** Rows of one request: a new prompt waits for the one that runs. */
+    this.atOnce = Math.max(LEAST_ROWS, Math.floor(REQUEST_FLOPS / (2 * D * V)));
   }
 
   /**
@@ -75,7 +81,7 @@ export class LensData {
     }
     for (const layer of layers) {
       const missing = this.#missing(layer, from, to);
-      if (missing) return { layer, row0: missing[0], rows: missing[1] };
+      if (missing) return { layer, row0: missing[0], rows: Math.min(missing[1], this.atOnce) };
     }
     return null;
   }
