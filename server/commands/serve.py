@@ -55,6 +55,8 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         family = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host.strip("[]"), port), family=family)
+    except socket.gaierror:
+        raise CommandError(f"There is no host {host}; choose another with --host, such as 127.0.0.1.") from None
     except OSError as error:
         reason = error.strerror or str(error)
         raise CommandError(f"Cannot listen on {host} port {port}: {reason}; choose another with --port.") from None

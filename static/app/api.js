@@ -16,6 +16,8 @@ export class ApiError extends Error {
   }
 }
 
+export const unreachable = () => new ApiError("unreachable", "The playground's server does not answer: start it, then try again.", 0);
+
 /**
  * fetch that turns every kind of failure into an ApiError (an abort stays an AbortError).
  * @param {string} address
@@ -27,7 +29,7 @@ export async function ask(address, options) {
     response = await fetch(address, options);
   } catch (error) {
     if (options?.signal?.aborted) throw error;
-    throw new ApiError("unreachable", "The playground's server does not answer; is it still running?", 0);
+    throw unreachable();
   }
   if (response.ok) return response;
   let said;
@@ -38,6 +40,21 @@ export async function ask(address, options) {
   }
   const wait = Number(response.headers.get("Retry-After")) || undefined;
   throw new ApiError(said?.code ?? "http", said?.message ?? `The server answered ${response.status}.`, response.status, wait);
+}
+
+/**
+ * A model's file that must be JSON.
+ * @param {string} address
+ * @returns {Promise<any>} parsed
+ */
+export async function askJson(address) {
+  const response = await ask(address);
+  try {
+    return await response.json();
+  } catch {
+    const name = new URL(address, location.href).pathname.split("/").at(-1);
+    throw new ApiError("broken-file", `${name} is not JSON, so it is damaged: fetch the model again with \`playground pull\`.`, 200);
+  }
 }
 
 /** @returns {Promise<{default: string | null, models: import("./state.js").ModelEntry[]}>} */

@@ -58,7 +58,7 @@ export function tokenChips() {
 
   /** @param {boolean} follow bring the selected token into the window */
   const draw = (follow) => {
-    const { typed, promptError } = store.state;
+    const { typed, promptError, prompt } = store.state;
     const chosen = selected();
     if (follow && (chosen < first || chosen >= first + WINDOW)) first = Math.floor(chosen / WINDOW) * WINDOW;
     first = inside(first);
@@ -72,9 +72,8 @@ export function tokenChips() {
     if (hadFocus) /** @type {HTMLElement | null} */ (strip.querySelector("[tabindex='0']"))?.focus({ preventScroll: true });
     pager.hidden = typed.length <= WINDOW;
     range.textContent = `tokens ${count(first)}–${count(first + shown.length - 1)} of ${count(typed.length)}`;
-    details.textContent = typed[chosen]
-      ? tokenWords(typed[chosen], chosen)
-      : "Nothing to look at yet: type a prompt, or choose an example.";
+    const none = prompt === "" ? "Nothing to look at yet: type a prompt, or choose an example." : "";
+    details.textContent = typed[chosen] ? tokenWords(typed[chosen], chosen) : none;
   };
   strip.addEventListener("click", (event) => {
     const chip = /** @type {HTMLElement} */ (event.target).closest(".chip");
@@ -89,7 +88,7 @@ export function tokenChips() {
     event.preventDefault();
     select(goes);
   });
-  store.on(["typed", "token", "promptError"], () => draw(true));
+  store.on(["typed", "token", "promptError", "prompt"], () => draw(true));
   return { element: h("div", { class: "chips-box" }, strip, pager), details };
 }
 

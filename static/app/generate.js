@@ -98,6 +98,7 @@ export function mountGenerate(panel) {
     base = ids.join();
     /** @type {number[]} */
     const made = [];
+    let ended = false;
     const began = performance.now();
     try {
       const { maxTokens, temperature, topK, topP, seed } = store.state;
@@ -106,13 +107,16 @@ export function mountGenerate(panel) {
       if (room < 1) throw new Error("The prompt already fills the model's context; shorten it to generate.");
       for await (const { id } of engine.generate(ids, { ...sampling, maxTokens: room, stopIds: engine.stopIds, signal: mine.signal })) {
         if (mine.signal.aborted) break;
+        ended = engine.stopIds.includes(id);
+        if (ended) break; // a sign to stop, no text: taken over it would be cut into pieces
         made.push(id);
         text = tokens.decode([...ids, ...made]).slice(tokens.decode(ids).length);
         show();
         say(`Generating: ${plural(made.length, "token")} so far.`);
       }
       const seconds = ((performance.now() - began) / 1000).toFixed(1);
-      say(mine.signal.aborted ? `Stopped after ${plural(made.length, "token")}.` : `${plural(made.length, "token")} in ${seconds} s`);
+      const end = ended ? "; there the model ended its text" : "";
+      say(mine.signal.aborted ? `Stopped after ${plural(made.length, "token")}.` : `${plural(made.length, "token")} in ${seconds} s${end}`);
     } catch (error) {
       const stopped = mine.signal.aborted;
       if (stopped) say(`Stopped after ${plural(made.length, "token")}.`);

@@ -23,6 +23,9 @@ import { Wall } from "./wall.js";
 /** Work between two pauses. */
 const SLICE_MS = 15;
 
+/** Only a model of the hub has an owner, and then its id is OWNER--NAME. @param {string} id */
+const howToPull = (id) => (/^[^-].*--./.test(id) ? `; \`playground pull ${id.replace("--", "/")}\` may bring it` : "");
+
 /**
  * The model that a view asks for; the default, with a sentence, when it is not here.
  * @param {string | null} wanted
@@ -34,7 +37,7 @@ function modelOf(wanted) {
     notify({
       id: "link-model",
       kind: "info",
-      text: `The model ${wanted} is not here; \`playground pull ${wanted}\` may bring it. Showing another one.`,
+      text: `The model ${wanted} is not here${howToPull(wanted)}. Showing another one.`,
     });
   }
   return [wanted, defaultModel].find((id) => usable.some((model) => model.id === id)) ?? usable[0]?.id;

@@ -1,6 +1,6 @@
 // Bringing a model into this page: its small files, its tokenizer, its weights.
 import { IdTokens } from "../lib/id_tokens.js";
-import { ask } from "./api.js";
+import { askJson } from "./api.js";
 import { keptBytes } from "./download.js";
 import { openTokenizer } from "./tokenizer.js";
 import { openWeights } from "./weights.js";
@@ -20,7 +20,7 @@ const fileOf = (entry, name) => entry.files.find((file) => file.name === name) ?
  */
 async function readJson(entry, name) {
   const file = fileOf(entry, name);
-  return file ? (await ask(file.url)).json() : null;
+  return file ? askJson(file.url) : null;
 }
 
 /**

@@ -30,8 +30,9 @@ export function mountPrompt() {
     grow(box);
   });
   new ResizeObserver(() => grow(box)).observe(byId("prompt"));
-  store.on(["typed", "entry", "tokens"], ({ typed, entry, tokens }) => {
-    counter.textContent = !entry ? "" : tokens ? `${count(typed.length)} of ${plural(entry.max_tokens, "token")}` : "reading the tokenizer";
+  store.on(["typed", "entry", "tokens", "progress"], ({ typed, entry, tokens, progress }) => {
+    const reading = progress ? "reading the tokenizer" : ""; // a load that failed says so itself
+    counter.textContent = !entry ? "" : tokens ? `${count(typed.length)} of ${plural(entry.max_tokens, "token")}` : reading;
   });
   store.on(["promptNote"], ({ promptNote }) => {
     note.textContent = promptNote ?? "";

@@ -113,7 +113,9 @@ async function loadInto(entry, mine) {
   mine.signal.throwIfAborted();
   store.set({ tokens });
   // The example is text; a model that takes ids opens on ids instead of on a complaint.
-  if (tokens instanceof IdTokens && store.state.prompt === openingOf(entry).prompt) store.set({ prompt: EXAMPLE_IDS });
+  if (tokens instanceof IdTokens && store.state.prompt === openingOf(entry).prompt) {
+    store.set({ prompt: EXAMPLE_IDS, layer: null, head: null, token: null, key: null });
+  }
   tokenise();
   const engine = await coming;
   setModelState(entry.id, engine.kind === "server" ? "computed on the server" : "loaded, hash verified");

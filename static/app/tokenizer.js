@@ -3,8 +3,8 @@
 import { Tokenizer } from "/vendor/tokenizers.mjs";
 import { parts } from "../lib/tokenizer_parts.js";
 import { Tokens } from "../lib/tokens.js";
-import { ask } from "./api.js";
-import { startWorker } from "./workers.js";
+import { askJson } from "./api.js";
+import { startWorker, workerFailure } from "./workers.js";
 
 /** Below this, reading takes less time here than a worker takes to start. */
 const WORKER_BYTES = 250_000;
@@ -16,7 +16,7 @@ const WORKER_BYTES = 250_000;
 export async function openTokenizer({ url, bytes }) {
   const tokens = new Tokens(Tokenizer);
   if (bytes >= WORKER_BYTES) await fromWorker(url, (part) => tokens.add(part));
-  else for (const part of parts(await (await ask(url)).json())) tokens.add(part);
+  else for (const part of parts(await askJson(url))) tokens.add(part);
   return tokens.finish();
 }
 
@@ -30,7 +30,7 @@ async function fromWorker(url, onPart) {
   const worker = startWorker("tokenizer");
   try {
     await new Promise((resolve, reject) => {
-      worker.addEventListener("error", ({ message }) => reject(new Error(message || "The tokenizer could not be loaded; reload the page.")));
+      worker.addEventListener("error", (event) => reject(workerFailure(event)));
       worker.addEventListener("message", ({ data }) => {
         if (data.failed) reject(Object.assign(new Error(data.failed.message), data.failed));
         if (data.done) resolve(null);

@@ -5,11 +5,11 @@
 //        {done: true}    that was the last
 //        {failed: {...}} in place of any of these: an error's name, code and message
 import { parts } from "../lib/tokenizer_parts.js";
-import { ask } from "./api.js";
+import { askJson } from "./api.js";
 
 addEventListener("message", async ({ data }) => {
   try {
-    const tokenizer = await (await ask(data.url)).json();
+    const tokenizer = await askJson(data.url);
     for (const part of parts(tokenizer)) postMessage({ part });
     postMessage({ done: true });
   } catch (error) {

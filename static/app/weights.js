@@ -1,5 +1,5 @@
 // The page's end of weights_worker.js: a model's tensors by name, each as soon as it has arrived.
-import { startWorker } from "./workers.js";
+import { startWorker, workerFailure } from "./workers.js";
 
 /** @typedef {import("./download.js").FileInfo} FileInfo */
 /** @typedef {{dtype: string, shape: number[], bytes: Uint8Array, scales?: any}} Tensor */
@@ -26,7 +26,7 @@ export async function openWeights(files, { onBytes, signal }) {
     failed.reject(signal.reason);
   };
   signal.addEventListener("abort", stop);
-  worker.addEventListener("error", ({ message }) => failed.reject(new Error(message || "The weights could not be loaded; reload the page.")));
+  worker.addEventListener("error", (event) => failed.reject(workerFailure(event)));
   worker.addEventListener("message", ({ data }) => {
     if (data.bytes !== undefined) onBytes(data.bytes);
     else if (data.opened) opened.resolve(new Map(data.opened));

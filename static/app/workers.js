@@ -1,4 +1,5 @@
 // Starting this folder's workers.
+import { unreachable } from "./api.js";
 
 /** @typedef {{createPolicy: (name: string, rules: {createScriptURL: (name: string) => string}) => {createScriptURL: (name: string) => string}}} Policies */
 const policies = /** @type {{trustedTypes?: Policies}} */ (/** @type {unknown} */ (globalThis)).trustedTypes;
@@ -14,3 +15,9 @@ const policy = policies?.createPolicy("workers", { createScriptURL: (name) => AD
 /** @param {"weights" | "tokenizer"} name */
 export const startWorker = (name) =>
   new Worker(/** @type {string} */ (policy?.createScriptURL(name) ?? ADDRESSES[name]), { type: "module" });
+
+/**
+ * What ended a worker. An event without a message means that its script did not come.
+ * @param {ErrorEvent} event
+ */
+export const workerFailure = ({ message }) => (message ? new Error(message) : unreachable());

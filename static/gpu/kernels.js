@@ -291,7 +291,9 @@ export class Kernels {
 
 /** @param {string} file */
 async function fetchText(file) {
-  const response = await fetch(`/kernels/${file}`);
+  const response = await fetch(`/kernels/${file}`).catch(() => {
+    throw new KernelError(`The playground's server does not answer, and the kernel ${file.split("?")[0]} is not here yet: start it, then try again.`);
+  });
   if (!response.ok) throw new KernelError(`The server did not send /kernels/${file} (status ${response.status}): reload the page.`);
   return response.text();
 }

@@ -1,6 +1,8 @@
 // The whole view as the part of the address after #, and back. Whatever a link holds, reading it gives a usable view:
 // a field that cannot be read keeps its default and is named, so that the page can say so in a sentence.
 
+import { PROMPT_SCORES } from "./head_scores.js";
+
 /**
  * @typedef {object} View
  * @property {string | null} model catalogue id; null is the server's default
@@ -97,6 +99,9 @@ const within = (name, form) => (/** @type {string} */ text) => {
 const WHOLE = /^\d{1,10}$/;
 const DECIMAL = /^\d{1,6}(\.\d{1,9})?$/;
 
+/** The wall's order: by a score of the model's report, whatever it has, or by one that is computed from a prompt. */
+const ORDER = new RegExp(`^(measured\\.[a-z][a-z_]{0,29}|prompt\\.(${PROMPT_SCORES.join("|")}))$`);
+
 /** Field of the view -> its name in the link and its reader. Order is the order in the link. */
 const FIELDS = {
   model: ["m", (/** @type {string} */ text) => (/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/.test(text) ? text : undefined)],
@@ -111,7 +116,7 @@ const FIELDS = {
   zoom: ["z", zoom],
   depth: ["d", whole],
   target: ["g", whole],
-  order: ["o", (/** @type {string} */ text) => (/^(measured|prompt)\.[a-z_]{1,30}$/.test(text) ? text : undefined)],
+  order: ["o", (/** @type {string} */ text) => (ORDER.test(text) ? text : undefined)],
   only: ["f", oneOf("known", "0.1", "0.3", "0.5", "0.7", "0.9")],
   temperature: ["gt", within("temperature", DECIMAL)],
   topK: ["gk", within("topK", WHOLE)],

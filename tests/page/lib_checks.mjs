@@ -88,7 +88,7 @@ function links() {
     maxTokens: 512,
   };
   const back = readLink(`#${writeLink(view)}`);
-  const bad = readLink("#l=-1&z=1,2&v=no&p=%&q=1&s&o=x.y&f=2&gt=9&gk=-1&gp=0&gs=1e3&gn=0");
+  const bad = readLink("#l=-1&z=1,2&v=no&p=%&q=1&s&o=prompt.constructor&f=2&gt=9&gk=-1&gp=0&gs=1e3&gn=0");
   const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
   return {
     roundTrip: same(back.view, view),

@@ -115,7 +115,7 @@ MISTAKES = [
     (["serve", "--port", "70000"], "PLAYGROUND_PORT"),
     (["serve", "--port", "x"], "invalid int"),
     (["serve", "--model", "nothing"], "neither a model nor a folder"),
-    (["serve", "--host", "no such host"], "Cannot listen"),
+    (["serve", "--host", "no such host"], "There is no host no such host; choose another with --host"),
     (["dance"], "invalid choice"),
     ([], "COMMAND"),
 ]
