@@ -89,7 +89,7 @@ export async function loadEngine(entry, { signal, onProgress, reload }) {
     generate: (ids, sampling) => model.generate(ids, sampling),
     visible: (layer) => ({ window: model.config.windows[layer] ?? 0, sinks: 0 }),
     stopIds: stopIds(config),
-    warmAll: () => model.warmAll(),
+    warmAll: (idle) => model.warmAll(idle),
     destroy: () => model.destroy(),
   };
 }

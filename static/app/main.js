@@ -12,7 +12,7 @@ import { mountPrediction } from "./prediction.js";
 import { mountPrompt } from "./prompt.js";
 import { mountPromptScores } from "./prompt_scores.js";
 import { chooseModel, sentence, setPrompt } from "./session.js";
-import { notify, store } from "./state.js";
+import { notify, store, whenIdle } from "./state.js";
 import { pause, wallFilled } from "./thumbnails.js";
 import { mountTopbar } from "./topbar.js";
 import { mountVerify } from "./verify_panel.js";
@@ -88,7 +88,7 @@ store.on(["trace"], clampView);
 store.on(["trace"], async ({ trace, engine }) => {
   if (!trace) return;
   await wallFilled();
-  await engine?.warmAll?.();
+  await engine?.warmAll?.(whenIdle);
   performance.mark("all compiled"); // bench/ waits for it
 });
 ready.catch((error) => {

@@ -141,8 +141,9 @@ export function setPrompt(prompt, { now = false } = {}) {
   store.set({ prompt: boxText(prompt) });
   tokenise();
   clearTimeout(timer);
-  if (now) void compute();
-  else timer = setTimeout(() => void compute(), PAUSE_MS);
+  if (now) return void compute();
+  store.set({ due: true });
+  timer = setTimeout(() => void compute(), PAUSE_MS);
 }
 
 /** Cuts up what stands in the box; what is no prompt for this model is refused, and the picture stays. */
@@ -171,6 +172,7 @@ function tokenise() {
 
 /** Computes the picture of the prompt that stands in the box, unless it is there already. */
 export async function compute() {
+  store.set({ due: false });
   const { engine, typed, promptError, prompt, trace, tokens } = store.state;
   if (!engine || promptError || !tokens) return;
   if (prompt === wanted && trace) return;

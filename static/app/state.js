@@ -82,7 +82,8 @@ import { Store } from "./store.js";
  * @property {(ids: number[], options?: {onProgress?: (part: number) => void, signal?: AbortSignal, record?: boolean}) => Promise<Trace>} run
  * @property {(ids: number[], sampling: Sampling) => AsyncIterable<{id: number, logprob: number}>} generate
  * @property {number[]} stopIds tokens after which generating ends
- * @property {() => Promise<void>} [warmAll] makes ready what the first picture did not need; once is enough
+ * @property {(idle: () => Promise<void>) => Promise<void>} [warmAll] makes ready what the first picture did not need, piece by
+ *   piece and each when idle() resolves; once is enough
  * @property {(layer: number) => {window: number, sinks: number}} visible which keys a layer's queries may see
  * @property {() => void} destroy
  */
@@ -106,6 +107,7 @@ import { Store } from "./store.js";
  * @property {Piece[]} shown tokens of that picture
  * @property {boolean} stale the picture belongs to an older prompt
  * @property {Progress | null} progress
+ * @property {boolean} due a prompt was typed, and computing it begins in a moment
  * @property {Proof} proof
  * @property {Notice[]} notices
  * @property {Record<string, string>} modelStates id -> what is known of its download, in words
@@ -134,6 +136,7 @@ const INITIAL = {
   shown: [],
   stale: false,
   progress: null,
+  due: false,
   proof: { verdict: "none", words: "not verified here" },
   notices: [],
   modelStates: {},
@@ -233,11 +236,12 @@ export function followed(state) {
 }
 
 /**
- * Resolves when no prompt is being run: what fills pictures piece by piece waits here, so that a newer prompt is served first.
+ * Resolves when no prompt is being run or about to be: what fills pictures piece by piece waits here, so that a newer prompt
+ * is served first.
  * @returns {Promise<void>}
  */
 export async function whenIdle() {
-  while (store.state.progress) await new Promise((resolve) => setTimeout(resolve, 50));
+  while (store.state.progress || store.state.due) await new Promise((resolve) => setTimeout(resolve, 50));
 }
 
 /**

@@ -103,11 +103,14 @@ export class Model {
     await warm(this.kernels, plan);
   }
 
-  /** Compile all that prompts, the lens and generating need; from then on every prompt runs on the chosen variants. */
-  async warmAll() {
+  /**
+   * Compile all that prompts, the lens and generating need; from then on every prompt runs on the chosen variants.
+   * @param {() => Promise<void>} [idle] waited for before each kernel, so that a prompt that comes meanwhile has the device
+   */
+  async warmAll(idle) {
     if (this.warming) return;
     this.warming = true;
-    await warmSlowly(this.kernels, () => laterPlans(this.config, this.placed, this.choice));
+    await warmSlowly(this.kernels, () => laterPlans(this.config, this.placed, this.choice), idle);
     this.warmed = true;
   }
 

@@ -87,10 +87,13 @@ export async function warm(kernels, plans) {
 
 /**
  * The same one by one: what somebody asks for meanwhile is not behind all of it, and a page that is closed leaves little.
- * @param {Kernels} kernels @param {() => import("./plan.js").Builder[]} plans
+ * @param {Kernels} kernels @param {() => import("./plan.js").Builder[]} plans @param {() => Promise<void>} [idle]
  */
-export async function warmSlowly(kernels, plans) {
-  for (const { kernel, overrides } of dispatchesOf(plans)) await kernels.pipeline(kernel, overrides).catch(() => {});
+export async function warmSlowly(kernels, plans, idle = async () => {}) {
+  for (const { kernel, overrides } of dispatchesOf(plans)) {
+    await idle();
+    await kernels.pipeline(kernel, overrides).catch(() => {});
+  }
 }
 
 /** What plans run; nothing for sizes that no kernel takes. @param {() => import("./plan.js").Builder[]} plans */

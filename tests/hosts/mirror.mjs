@@ -67,11 +67,13 @@ const ANSWERS = {
   /** What a model compiles, how many at once, and what it runs a prompt on before and after. */
   warming: async ({ raw, choice, T, ...weights }) => {
     const config = parseConfig(raw);
-    const seen = { picture: [], all: [], most: { picture: 0, all: 0 } };
-    let [running, stage] = [0, "picture"];
+    const seen = { picture: [], all: [], most: { picture: 0, all: 0 }, unasked: 0 };
+    let [running, stage, idle] = [0, "picture", false];
     const pipeline = async (kernel) => {
       seen.most[stage] = Math.max(seen.most[stage], ++running);
       seen[stage].push(kernel);
+      if (stage === "all" && !idle) seen.unasked += 1;
+      idle = false;
       await new Promise((resolve) => setTimeout(resolve));
       running -= 1;
       if (kernel === "attention_merge") throw new Error("does not compile"); // is no reason to stop
@@ -81,7 +83,8 @@ const ANSWERS = {
     await model.warmPicture(T);
     const before = model.choiceFor(T);
     stage = "all";
-    await Promise.all([model.warmAll(), model.warmAll()]);
+    const whenIdle = async () => void (idle = true);
+    await Promise.all([model.warmAll(whenIdle), model.warmAll(whenIdle)]);
     return { ...seen, before, after: model.choiceFor(T) };
   },
   pace: ({ runs }) => {

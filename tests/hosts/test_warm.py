@@ -92,6 +92,7 @@ def test_model_compiles_the_picture_at_once_then_one_by_one_and_changes_over(mir
     assert slow <= set(seen["all"])
     assert seen["all"].index("lens_tile") < seen["all"].index("attention_quads") < seen["all"].index("attention_decode")
     assert seen["most"] == {"picture": len(seen["picture"]), "all": 1}
+    assert seen["unasked"] == 0, "each of the rest waits until no prompt runs"
     assert (seen["before"]["attention"], seen["after"]) == ("plain", QUADS)
 
 

@@ -129,6 +129,25 @@ def test_prompt_replaced_while_the_wall_fills_shows_no_error(page: Page):
     assert not [text for text in shown if "unmapped" in text]
 
 
+YIELDS = """async (text) => {
+  const state = new URL("state.js", document.querySelector("script[type=module]").src);
+  const { store, whenIdle } = await import(state);
+  const box = document.querySelector("#prompt-text");
+  box.value = text;
+  box.dispatchEvent(new Event("input", { bubbles: true }));
+  const old = store.state.trace;
+  await whenIdle();
+  return [store.state.trace === old, store.state.shown.length === store.state.typed.length];
+}"""
+
+
+def test_pictures_of_the_old_prompt_wait_from_the_first_letter_on(page: Page):
+    """What fills pieces of a picture would hold the device up for the prompt that comes when the typing pauses."""
+    type_prompt(page, "the cat")
+    wait_picture(page)
+    assert page.evaluate(YIELDS, "the cat sat on") == [False, True]
+
+
 def test_empty_prompt_is_a_deliberate_state(page: Page):
     type_prompt(page, "")
     page.wait_for_selector("#head .empty:visible")
