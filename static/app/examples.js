@@ -1,12 +1,14 @@
 // The example prompts as buttons under the prompt box, and the line that says what the chosen one shows.
 import { IdTokens } from "../lib/id_tokens.js";
 import { h, toggle } from "./dom.js";
+import { newEntry } from "./link.js";
 import { examplesOf } from "./openings.js";
 import { setPrompt } from "./session.js";
 import { chosenHead, store } from "./state.js";
 
 /** Shows an example: its prompt, its head, its query row. @param {import("./openings.js").Example} example */
 function openExample({ prompt, layer, head, token, key }) {
+  newEntry();
   store.set({ layer, head, token, key, depth: null, target: null, zoom: null });
   setPrompt(prompt, { now: true });
 }

@@ -101,26 +101,41 @@ function sayWhatIsMissing(prompt) {
   toldTooLong = tooLong;
 }
 
+/** Whether the next address is a new entry of the browser's history. */
+let entryDue = false;
+let written = "";
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let timer;
+
+/** Called before a choice that leads elsewhere (an example, another model): Back then returns to what is shown now. */
+export function newEntry() {
+  write();
+  entryDue = true;
+  writeSoon();
+}
+
+function writeSoon() {
+  clearTimeout(timer);
+  timer = setTimeout(write, QUIET_MS);
+}
+
+function write() {
+  if (!store.state.entry) return; // what the address leaves out depends on the model
+  if (location.hash !== written) return; // a link was opened this moment: it wins over what was about to be written
+  const address = addressOfView();
+  written = new URL(address).hash;
+  sayWhatIsMissing(store.state.prompt);
+  if (address !== location.href) history[entryDue ? "pushState" : "replaceState"](null, "", address);
+  entryDue = false;
+}
+
 /**
  * Keeps address and view together.
  * @param {(view: View) => void} open called when another link is opened in this page
  */
 export function mountLink(open) {
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  let timer;
-  let written = location.hash;
-  const write = () => {
-    if (!store.state.entry) return; // what the address leaves out depends on the model
-    if (location.hash !== written) return; // a link was opened this moment: it wins over what was about to be written
-    const address = addressOfView();
-    written = new URL(address).hash;
-    sayWhatIsMissing(store.state.prompt);
-    if (address !== location.href) history.replaceState(null, "", address);
-  };
-  store.on(["entry", .../** @type {(keyof View)[]} */ (Object.keys(WORDS))], () => {
-    clearTimeout(timer);
-    timer = setTimeout(write, QUIET_MS);
-  });
+  written = location.hash;
+  store.on(["entry", .../** @type {(keyof View)[]} */ (Object.keys(WORDS))], writeSoon);
   window.addEventListener("hashchange", () => {
     if (location.hash === written) return;
     written = location.hash;

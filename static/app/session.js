@@ -4,6 +4,7 @@ import { boxText } from "../lib/permalink.js";
 import { count, plural } from "../lib/numbers.js";
 import { announce } from "./dom.js";
 import { loadEngine } from "./engine.js";
+import { newEntry } from "./link.js";
 import { keptWeightBytes, loadTokens, weightBytes } from "./models.js";
 import { openingOf } from "./openings.js";
 import { dismiss, notify, store } from "./state.js";
@@ -84,6 +85,7 @@ export function switchModel(id) {
   const { entry, models, prompt } = store.state;
   const next = models.find((model) => model.id === id && model.files);
   if (entry && next && next !== entry) {
+    newEntry();
     store.set({ layer: null, head: null, token: null, key: null, depth: null, target: null, zoom: null });
     if (prompt === openingOf(entry).prompt) store.set(openingOf(next));
   }

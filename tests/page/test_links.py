@@ -107,6 +107,29 @@ def test_link_holds_the_generation_settings(watched: Watched, small_server: Serv
     watched.assert_clean(small_server.url)
 
 
+def test_back_returns_to_the_example_before(watched: Watched, small_server: Server):
+    """Choosing an example is an entry of the history, looking around in it is not."""
+    page = watched.open(small_server.url + "#p=ab")
+    for name in ("Capital", "Repetition", "Repetition"):
+        page.get_by_role("button", name=name, exact=True).click()
+        wait_picture(page)
+        page.locator("#head-1-2").click()
+        until(page, "location.hash.startsWith('#l=1&h=2')")
+    capital = "#l=1&h=2&p=The%20capital%20of%20France%20is"
+    page.go_back()  # from the example with another head to the example as it was chosen the first time
+    page.go_back()
+    until(page, f"location.hash === '{capital}'")
+    wait_picture(page)
+    assert page.locator("#prompt-text").input_value() == "The capital of France is"
+    page.go_back()
+    until(page, "location.hash === '#p=ab'")
+    wait_picture(page)
+    assert page.locator("#prompt-text").input_value() == "ab"
+    page.go_forward()
+    until(page, f"location.hash === '{capital}'")
+    watched.assert_clean(small_server.url)
+
+
 @pytest.mark.parametrize("width", [1440, 800, 390])
 def test_table_view_cuts_no_column(page: Page, width: int):
     page.set_viewport_size({"width": width, "height": 900})
