@@ -9,16 +9,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
 
-ROOT = Path(__file__).resolve().parent.parent
-FLAGS = [
-    "--headless=new", "--no-sandbox", "--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader", "--disable-quic",
-    "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
-    "--disable-gpu-watchdog", "--enable-precise-memory-info",
-]  # fmt: skip
+from bench.browser import FLAGS, ROOT, SWIFTSHADER
+from bench.errors import BenchError
+
 RECORD = """globalThis.longTasks = [];
 new PerformanceObserver((list) => {
   for (const { startTime, duration } of list.getEntries()) longTasks.push([startTime, duration]);
@@ -50,7 +46,7 @@ def serving(model: str) -> Iterator[str]:
             if address := re.search(r"http://127\.0\.0\.1:\d+", line):
                 yield address[0] + "/"
                 return
-        raise RuntimeError("The server ended before it named its address.")
+        raise BenchError("the playground's server ended before it named its address; try `playground serve`.")
     finally:
         process.terminate()
         process.wait(30)
@@ -62,7 +58,7 @@ def app_page(model: str, width: int = 1440, height: int = 900) -> Iterator[tuple
     """A page that is not open yet, with its long tasks recorded in `longTasks` once it is; and the server's address."""
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     with serving(model) as address, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        browser = playwright.chromium.launch(executable_path=chromium, args=[*FLAGS, *SWIFTSHADER])
         page = browser.new_page(viewport={"width": width, "height": height})
         page.set_default_timeout(600_000)
         page.add_init_script(RECORD)

@@ -4,16 +4,12 @@ Ours is checked against the oracle in float64 before it counts: every token that
 choice, with its log-probability. The peer runs its own 4-bit rounding of the same weights, so only its time is taken.
 """
 
-import os
-import re
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench.browser import ROOT, Browser, open_browser
+from bench.app_page import serving
+from bench.browser import Browser, open_browser
 from bench.errors import BenchError
 from bench.places import Child
 
@@ -117,26 +113,6 @@ def checked(found: dict[str, Any], ids: list[int]) -> dict[str, Any]:
     return {**found, "max_error": off}
 
 
-@contextmanager
-def product() -> Iterator[str]:
-    """`playground serve` on SmolLM2, in a process of its own; gives its address."""
-    command = [sys.executable, "-m", "server.cli", "serve", "--port", "0", "--model", "smollm2-135m"]
-    process = subprocess.Popen(
-        command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"},
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-    )  # fmt: skip
-    try:
-        for line in process.stdout:
-            if address := re.search(r"http://127\.0\.0\.1:\d+", line):
-                yield address[0] + "/"
-                return
-        raise BenchError("the playground's server ended before it named its address; try `playground serve`.")
-    finally:
-        process.terminate()
-        process.wait(30)
-        process.stdout.close()
-
-
 def page(gpu: bool, log: Callable[[str], None]) -> dict[str, Any]:
     """In the page, model loaded: a new 14-token prompt to its first heatmaps, and the wall of a 256-token one.
 
@@ -151,7 +127,7 @@ def page(gpu: bool, log: Callable[[str], None]) -> dict[str, Any]:
         "short_tokens": len(tokens.encode(SHORT)),
         "long_tokens": len(tokens.encode(texts["long"])),
     }
-    with product() as address, open_browser(software=not gpu) as browser:
+    with serving("smollm2-135m") as address, open_browser(software=not gpu) as browser:
         log("page: SmolLM2")
         tab = browser.tab(address)
         tab.ask("async () => { await playground.ready; }")
