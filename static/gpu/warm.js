@@ -26,7 +26,8 @@ const PLAIN_SCORES = 20_000_000;
 const LEAST_PIXELS = 24;
 
 /**
- * The variants for a prompt of T tokens while the chosen ones are still being compiled: plain where little is to be done.
+ * The variants for a prompt of T tokens while the chosen ones are still being compiled: plain where little is to be done. A
+ * GPU's products ("groups") are short texts already, and a GPU would idle on plain ones.
  * @param {Config} config @param {number} T @param {Choice} choice @returns {Choice}
  */
 export function plainChoice({ L, D, F, N, K, H }, T, choice) {
@@ -34,7 +35,7 @@ export function plainChoice({ L, D, F, N, K, H }, T, choice) {
   const scores = L * T * T * N * H * (H / 4);
   return {
     ...choice,
-    ...(products <= PLAIN_PRODUCTS ? { matmul: "plain" } : {}),
+    ...(products <= PLAIN_PRODUCTS && choice.matmul !== "groups" ? { matmul: "plain" } : {}),
     ...(scores <= PLAIN_SCORES ? { attention: "plain", decode: "plain", cells: "plain" } : {}),
   };
 }

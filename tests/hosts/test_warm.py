@@ -84,6 +84,10 @@ def test_plain_variants_are_for_little_work(raw, T, plain, mirror):
     assert mirror.ask("plain_choice", raw=raw, T=T, choice=QUADS) == QUADS | plain
 
 
+def test_gpu_keeps_its_own_products(mirror):
+    assert mirror.ask("plain_choice", raw=TINY, T=12, choice={"matmul": "groups"}) == {"matmul": "groups", **PLAIN}
+
+
 def test_model_compiles_the_picture_at_once_then_one_by_one_and_changes_over(mirror):
     seen = mirror.ask("warming", raw=TINY, choice=QUADS, T=12, dtype="F16", most_bytes=1 << 27)
     quick = {"attention_plain", "attention_pixels_plain", "matvec"}
