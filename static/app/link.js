@@ -139,6 +139,7 @@ export function mountLink(open) {
   window.addEventListener("hashchange", () => {
     if (location.hash === written) return;
     written = location.hash;
+    entryDue = false;
     open(viewOfAddress());
   });
 }

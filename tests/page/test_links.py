@@ -110,11 +110,13 @@ def test_link_holds_the_generation_settings(watched: Watched, small_server: Serv
 def test_back_returns_to_the_example_before(watched: Watched, small_server: Server):
     """Choosing an example is an entry of the history, looking around in it is not."""
     page = watched.open(small_server.url + "#p=ab")
-    for name in ("Capital", "Repetition", "Repetition"):
+    entries = page.evaluate("history.length")
+    for i, (name, text) in enumerate((("Capital", "The"), ("Repetition", "jump"), ("Repetition", "jump"))):
         page.get_by_role("button", name=name, exact=True).click()
+        until(page, f"history.length === {entries + 1 + i} && /^#p={text}/.test(location.hash)")
         wait_picture(page)
         page.locator("#head-1-2").click()
-        until(page, "location.hash.startsWith('#l=1&h=2')")
+        until(page, f"history.length === {entries + 1 + i} && /^#l=1&h=2&p={text}/.test(location.hash)")
     capital = "#l=1&h=2&p=The%20capital%20of%20France%20is"
     page.go_back()  # from the example with another head to the example as it was chosen the first time
     page.go_back()
