@@ -32,6 +32,7 @@ export function mountModelMenu() {
     panel.hidden = !wanted;
     button.setAttribute("aria-expanded", String(wanted));
     if (wanted) void draw(panel, () => open(false));
+    else panel.replaceChildren(); // rows of an earlier opening would be replaced under a finger
   };
   button.addEventListener("click", () => open(panel.hidden === true));
   anchor.addEventListener("keydown", (event) => {
