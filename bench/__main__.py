@@ -13,7 +13,7 @@ from bench.places import PLACES, has_gpu, open_place
 from bench.table import into_readme, render
 
 README = ROOT / "README.md"
-COLUMNS = ("where", "ms", "min ms", "wait ms", "GFLOP/s", "GB/s", "of FMA", "of read", "error", "kernels")
+COLUMNS = ("where", "ms", "min ms", "wait ms", "GFLOP/s", "GB/s", "of FMA", "of read", "error", "variant: kernels")
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -81,7 +81,7 @@ def print_answers(answers: Mapping[str, Mapping[str, Any]]) -> None:
     """A line per place."""
     right = [answer for answer in answers.values() if "error" not in answer]
     if right:
-        print(f"{right[0]['op']}, {right[0]['shape']}, variant {right[0]['variant'] or '(its own choice)'}")
+        print(f"{right[0]['op']}, {right[0]['shape']}")
         print(
             "".join(f"{name:>10}" if i else f"{name:<13}" for i, name in enumerate(COLUMNS[:-1])) + f"  {COLUMNS[-1]}"
         )
@@ -91,7 +91,8 @@ def print_answers(answers: Mapping[str, Mapping[str, Any]]) -> None:
             continue
         print(
             f"{place:<13}{a['ms']:>10.2f}{a['min_ms']:>10.2f}{a['wait_ms']:>10.2f}{a['gflops']:>10.2f}{a['gbs']:>10.2f}"
-            f"{a['of_fma']:>10.1%}{a['of_read']:>10.1%}{a['max_error']:>10.1e}  {', '.join(a['kernels'])}"
+            f"{a['of_fma']:>10.1%}{a['of_read']:>10.1%}{a['max_error']:>10.1e}  "
+            f"{a['variant']}: {', '.join(a['kernels'])}"
         )
 
 

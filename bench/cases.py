@@ -13,6 +13,8 @@ import numpy as np
 from bench import reference
 from bench.tensors import matrix, numbers, sampled
 from webgpu import lens_ops, ops, variants
+from webgpu.device import Device
+from webgpu.trial import candidates
 
 FORMATS = {"f32": ops.F32, "f16": ops.F16, "bf16": ops.BF16, "q4_1": ops.Q4_1, "q8_0": ops.Q8_0}
 # Share of the largest value: what attention has to keep; sums of thousands of float32 products stay below it too.
@@ -53,32 +55,36 @@ def rows_words(rows: np.ndarray, T: int) -> str:
     return f"all {T} rows" if len(rows) == T else f"{len(rows)} of {T} rows, one in each 16"
 
 
-# Operation here -> operation in webgpu/variants.py; the others have one text each.
+# Operation here -> operation in webgpu/variants.py.
 VARIED = {"attention": "attention", "decode": "decode", "heatmap": "cells", "matmul": "matmul", "lens": "lens"}
 
 
 def tolerance(asked: Mapping[str, Any]) -> float:
     """What the variant that runs is held to."""
-    every = variants.VARIANTS.get(VARIED[asked["op"]], ())
+    every = variants.VARIANTS[varied(asked)]
     return F16_TOLERANCE if any(v.name == asked["variant"] and "f16" in v.needs for v in every) else TOLERANCE
 
 
-def used_variant(asked: Mapping[str, Any]) -> str | None:
-    """The variant that will run; None for an operation that has one text only. Raises UnknownVariant."""
-    name = VARIED[asked["op"]]
-    if asked["op"] == "matmul" and asked["T"] == 1 and "matvec" in variants.VARIANTS:
-        name = "matvec"
-    if name not in variants.VARIANTS:
-        if asked["variant"] is not None:
-            raise variants.UnknownVariant(f"{asked['op']} has no variants; leave variant out.")
-        return None
+def varied(asked: Mapping[str, Any]) -> str:
+    """The operation's name in webgpu/variants.py."""
+    return "matvec" if asked["op"] == "matmul" and asked["T"] == 1 else VARIED[asked["op"]]
+
+
+def letters(asked: Mapping[str, Any]) -> dict[str, int | None]:
+    """The sizes under the letters by which webgpu/variants.py and webgpu/trial.py know them."""
     sizes = {size: value for size, value in asked.items() if len(size) == 1} | {"S": asked["T"]}
-    return variants.pick(name, asked["variant"], **sizes, fmt=FORMATS.get(asked.get("format")))
+    widths = {"D": asked["d_in"], "F": asked["d_out"]} if asked["op"] == "matmul" else {}
+    return sizes | widths | {"fmt": FORMATS.get(asked.get("format"))}
 
 
-def chosen(variant: str | None) -> dict[str, str]:
-    """The argument that asks for a variant; none leaves the choice to the operation."""
-    return {} if variant is None else {"variant": variant}
+def used_variant(asked: Mapping[str, Any]) -> str:
+    """The variant that will run. Raises UnknownVariant."""
+    return variants.pick(varied(asked), asked["variant"], **letters(asked))
+
+
+def tried(asked: Mapping[str, Any], device: Device) -> list[str]:
+    """The variants among which the product chooses on this device."""
+    return candidates(varied(asked), device, letters(asked))
 
 
 def attention(asked: Mapping[str, Any]) -> Case:
@@ -88,7 +94,7 @@ def attention(asked: Mapping[str, Any]) -> Case:
     inputs = {"q": numbers(1, T, N, H), "k": numbers(2, S, K, H), "v": numbers(3, S, K, H)}
     dispatches = ops.attention(
         q="q", k="k", v="v", o="o", lse="lse", scratch="scratch", T=T, S=S, N=N, K=K, H=H, offset=S - T, window=0,
-        sinks=0, scale=H**-0.5, **chosen(asked["variant"]),
+        sinks=0, scale=H**-0.5, variant=asked["variant"],
     )  # fmt: skip
     rows = sampled(T)
 
@@ -121,7 +127,7 @@ def heatmap(asked: Mapping[str, Any]) -> Case:
     place = {"head0": 0, "heads": 1, "row0": first, "rows": window, "col0": first, "cols": window}
     dispatches = ops.attention_probs(
         q="q", k="k", lse="lse", out="out", T=T, S=T, N=N, K=K, H=H, **place, out_rows=pixels, out_cols=pixels,
-        reduce="max", offset=0, window=0, sinks=0, scale=H**-0.5, **chosen(asked["variant"]),
+        reduce="max", offset=0, window=0, sinks=0, scale=H**-0.5, variant=asked["variant"],
     )  # fmt: skip
     rows = sampled(pixels)
 
@@ -150,7 +156,7 @@ def matmul(asked: Mapping[str, Any]) -> Case:
     x, (weight, stored) = numbers(1, T, d_in), matrix(2, d_out, d_in, form)
     dispatches = ops.matmul(
         x="x", weight="weight", bias=None, out="out", T=T, d_in=d_in, d_out=d_out, fmt=FORMATS[form],
-        scales="scales" if "scales" in stored else ops.NONE, **chosen(asked["variant"]),
+        scales="scales" if "scales" in stored else ops.NONE, variant=asked["variant"],
     )  # fmt: skip
     rows = sampled(T)
 
@@ -176,7 +182,7 @@ def lens(asked: Mapping[str, Any]) -> Case:
     scratch = lens_ops.lens_scratch(tables, rows=T, D=D, V=V, fmt=FORMATS[form], k=TOP, variant=asked["variant"])
     dispatches = lens_ops.lens(
         x="x", tables=tables, rows=T, D=D, V=V, fmt=FORMATS[form], k=TOP, **names,
-        **{name: name for name in scratch}, **chosen(asked["variant"]),
+        **{name: name for name in scratch}, variant=asked["variant"],
     )  # fmt: skip
     outputs = {"ids": ("uint32", (T, TOP)), "logits": ("float32", (T, TOP)), "stats": ("float32", (T, 4))}
     rows = sampled(T)

@@ -1,7 +1,7 @@
 """Everything side by side in one run: collects the figures that bench/table.py prints.
 
 Ours and every peer take turns operation by operation in tabs of one Chromium, so that a machine that slows down slows
-all of them. Of our variants each runs up to T = 512; the fastest one there is what longer texts are measured with.
+all of them. Of our variants those run that the product chooses among on the device, and the fastest counts.
 """
 
 import json
@@ -15,10 +15,9 @@ from typing import Any
 
 from bench import arguments, memory, whole
 from bench.browser import ROOT, Tab, open_browser
-from bench.cases import used_variant
+from bench.cases import varied
 from bench.errors import BenchError
 from bench.places import Child, Page, has_gpu, machine_words
-from webgpu.variants import VARIANTS
 
 PEERS = ("ort-nosubgroups", "ort-webgpu", "ort-wasm", "tfjs")
 PEER = """async (given) => {
@@ -37,8 +36,7 @@ ALONE = [
 HEADLESS = [{"op": "attention", "T": 512}, {"op": "attention", "T": 2048}, {"op": "decode", "T": 2048}]
 QUICK = [{"op": "attention", "T": 64}, {"op": "decode", "T": 256}]
 QUICK_ALONE = [{"op": "heatmap", "T": 128}, {"op": "matmul", "T": 8, "d_in": 64, "d_out": 64}]
-OPERATION = {"attention": "attention", "decode": "decode", "heatmap": "cells", "matmul": "matmul", "lens": "lens"}
-LONG = 1024  # from here on only the variant that was fastest before
+BEHIND = 2  # times the time of the fastest: such a variant would win no longer text, and takes the longest there
 
 RECORD = ROOT / "bench" / "latest.json"
 
@@ -46,51 +44,33 @@ Log = Callable[[str], None]
 
 
 class Ours:
-    """The kernels in one place, each operation with its fastest variant."""
+    """The kernels in one place, each operation with the fastest variant of those that the product chooses among."""
 
-    def __init__(self, place: Any, gpu: bool) -> None:
+    def __init__(self, place: Child | Page) -> None:
         self.place = place
-        self.tried = ("everywhere", "gpus" if gpu else "cpus")
-        self.fastest: dict[str, str] = {}
-
-    def learn(self, reports: list[dict[str, Any]]) -> "Ours":
-        """Remember what was fastest in an earlier sitting."""
-        for report in reports:
-            if report.get("variant"):
-                self.fastest[operation_of(report["given"])] = report["variant"]
-        return self
+        self.behind: set[tuple[str, str]] = set()
 
     def measure(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The report of the fastest variant; those that gave none are named in `refused`."""
-        operation = operation_of(given)
-        names: list[str | None] = [
-            each.name for each in VARIANTS[operation] if each.tried in self.tried and serves(given, each.name)
-        ]
-        if given["T"] >= LONG and operation in self.fastest:
-            names = [self.fastest[operation]]
-        right, refused = [], []
-        for name in names:
+        """The fastest one's report; `refused` names those without a figure, `chosen` the product's own choice.
+
+        Where that one is wrong or does not run there is no report. One that was BEHIND is not run on longer texts.
+        """
+        operation = varied(arguments.read(given))
+        try:
+            right = [self.place.measure(given)]
+        except BenchError as error:
+            return {"op": given["op"], "given": dict(given), "error": str(error)}
+        chosen, refused = right[0]["variant"], []
+        for name in right[0]["tried"]:
+            if name == chosen or (operation, name) in self.behind:
+                continue
             try:
-                right.append(self.place.measure({**given, "variant": name} if name else given))
+                right.append(self.place.measure({**given, "variant": name}))
             except BenchError as error:
                 refused.append(f"{name}: {error}")
-        if not right:
-            return {"op": given["op"], "given": dict(given), "error": "; ".join(refused)}
         best = min(right, key=lambda report: report["ms"])
-        if best["variant"]:
-            self.fastest[operation] = best["variant"]
-        return {**best, "given": dict(given), "refused": refused}
-
-
-def operation_of(given: Mapping[str, Any]) -> str:
-    """The name in webgpu/variants.py of what is asked for."""
-    one_token = given["op"] == "matmul" and given["T"] == 1
-    return "matvec" if one_token and "matvec" in VARIANTS else OPERATION[given["op"]]
-
-
-def serves(given: Mapping[str, Any], name: str) -> bool:
-    """Whether this variant would run, not the first in its place."""
-    return used_variant(arguments.read({**given, "variant": name})) == name
+        self.behind |= {(operation, each["variant"]) for each in right if each["ms"] > BEHIND * best["ms"]}
+        return {**best, "given": dict(given), "chosen": chosen, "refused": refused}
 
 
 class Run:
@@ -135,15 +115,14 @@ class Run:
         files = {} if self.quick else {"smollm2": whole.folder()}
         with open_browser(files, software=not self.found["gpu"]) as browser:
             self.found["versions"] = versions(browser.version)
-            earlier = [line["ours"] for line in self.found["side_by_side"]] + self.found["alone"]
-            ours = Ours(Page(browser.tab()), self.found["gpu"]).learn(earlier)
+            ours = Ours(Page(browser.tab()))
             tabs = {kind: browser.tab() for kind in PEERS} if peers else {}
             asked = QUICK if self.quick else SIDE_BY_SIDE
             self.each(self.found["side_by_side"], asked, lambda given: side_by_side(ours, tabs, given, self.log))
             for tab in tabs.values():
                 tab.close()
             asked = QUICK_ALONE if self.quick else ALONE
-            self.each(self.found["alone"], asked, lambda given: logged(self.log, "chromium", given, ours))
+            self.each(self.found["alone"], asked, lambda given: logged(self.log, given, ours))
             self.part("model", lambda: whole.models(browser, peers, self.log))
 
     def headless(self) -> None:
@@ -155,9 +134,8 @@ class Run:
             except BenchError as error:
                 done.append({"error": str(error)})
                 continue
-            ours = Ours(child, place == "native" and self.found["gpu"]).learn(done)
-            asked = QUICK[:1] if self.quick else HEADLESS
-            self.each(done, asked, lambda given, ours=ours, place=place: logged(self.log, place, given, ours))
+            ours, asked = Ours(child), QUICK[:1] if self.quick else HEADLESS
+            self.each(done, asked, lambda given, ours=ours: logged(self.log, given, ours))
             child.close()
 
 
@@ -172,15 +150,15 @@ def collect(*, quick: bool, peers: bool, log: Log, going_on: bool = False) -> di
     return run.found
 
 
-def logged(log: Log, where: str, given: Mapping[str, Any], ours: Ours) -> dict[str, Any]:
-    """One measurement of ours, announced."""
-    log(f"{where}: {' '.join(str(value) for value in given.values())}")
+def logged(log: Log, given: Mapping[str, Any], ours: Ours) -> dict[str, Any]:
+    """One operation of ours, announced."""
+    log(f"{ours.place.place}: {' '.join(str(value) for value in given.values())}")
     return ours.measure(given)
 
 
 def side_by_side(ours: Ours, tabs: Mapping[str, Tab], given: Mapping[str, Any], log: Log) -> dict[str, Any]:
     """Ours and every peer on one operation."""
-    row = {"ours": logged(log, "chromium", given, ours), "given": dict(given)}
+    row = {"ours": logged(log, given, ours), "given": dict(given)}
     for kind, tab in tabs.items():
         log(f"{kind}: {given['op']} {given['T']}")
         row[kind] = tab.ask(PEER, {"kind": kind, **given})

@@ -11,7 +11,7 @@ SIZES = sorted({name for table in OPERATIONS.values() for name in table})
 def add_options(parser: argparse.ArgumentParser) -> None:
     """--op, --variant and every size; what is left out takes its default."""
     parser.add_argument("--op", help=f"one operation: {', '.join(OPERATIONS)}")
-    parser.add_argument("--variant", help="the variant to measure; left out, the operation's own choice")
+    parser.add_argument("--variant", help="the variant to measure; left out, the one that the product chooses here")
     for name in SIZES:
         takers = [op for op, table in OPERATIONS.items() if name in table]
         parser.add_argument(f"--{name}", type=number, help=f"of {', '.join(takers)}")

@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from bench import arguments
-from bench.cases import CASES, Case, tolerance, used_variant
+from bench.cases import CASES, Case, letters, tolerance, tried, used_variant, varied
 from bench.errors import BadArguments, WrongResult
 from webgpu.kernels import Kernels
 from webgpu.ops import MAX_GROUPS, Dispatch, UnsupportedShape
+from webgpu.trial import quickest
 from webgpu.variants import UnknownVariant
 
 BATCHES, BATCH_MS, MOST_RUNS = 5, 100.0, 100
@@ -93,12 +94,14 @@ def ceilings(kernels: Kernels) -> dict[str, float]:
 def measure(kernels: Kernels, given: Mapping[str, Any]) -> dict[str, Any]:
     """Check one operation against float64, time it, set it beside the ceilings; README.md explains the fields.
 
+    Without a variant the product's trial chooses, as it does for a model.
     Raises BadArguments, WrongResult, DeviceError or KernelError.
     """
     asked = arguments.read(given)
     if asked["op"] not in CASES:
         raise BadArguments(f"{asked['op']} needs a model; this measures single operations.")
     try:
+        asked["variant"] = asked["variant"] or quickest(kernels, varied(asked), letters(asked))
         asked["variant"] = used_variant(asked)
         case = CASES[asked["op"]](asked)
     except (UnsupportedShape, UnknownVariant) as error:
@@ -116,7 +119,8 @@ def measure(kernels: Kernels, given: Mapping[str, Any]) -> dict[str, Any]:
     finally:
         for buffer in buffers.values():
             buffer.destroy()
-    return report(asked, case, found, error, ceilings(kernels), kernels.device.words)
+    here = {"tried": tried(asked, kernels.device), "adapter": kernels.device.words}
+    return report(asked, case, found, error, ceilings(kernels)) | here
 
 
 def judged(kernels: Kernels, asked: Mapping[str, Any], case: Case, buffers: Mapping[str, Any]) -> float:
@@ -131,13 +135,12 @@ def judged(kernels: Kernels, asked: Mapping[str, Any], case: Case, buffers: Mapp
     return error
 
 
-def report(asked: Mapping, case: Case, found: Mapping, error: float, limits: Mapping, words: str) -> dict[str, Any]:
-    """The answer's fields, the same in the page."""
+def report(asked: Mapping, case: Case, found: Mapping, error: float, limits: Mapping) -> dict[str, Any]:
+    """The answer's fields that no device has a say in, the same in the page."""
     gflops, gbs = case.flops / found["ms"] / 1e6, case.bytes / found["ms"] / 1e6
     kernels = list(dict.fromkeys(dispatch.kernel for dispatch in case.dispatches))
     return {
         "op": asked["op"], "shape": case.words, "variant": asked["variant"], "kernels": kernels, **found,
         "gflops": gflops, "gbs": gbs, "max_error": error, "tolerance": tolerance(asked), "checked": case.checked,
         "ceilings": dict(limits), "of_fma": gflops / limits["fma_gflops"], "of_read": gbs / limits["read_gbs"],
-        "adapter": words,
     }  # fmt: skip

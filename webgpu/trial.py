@@ -20,11 +20,12 @@ import numpy as np
 from webgpu.attention import attention, attention_scratch
 from webgpu.buffers import Buffers
 from webgpu.config import Config
+from webgpu.device import Device
 from webgpu.dispatch import NONE, Dispatch
 from webgpu.kernels import FOLDER, Kernels
 from webgpu.layout import Placed, padded, row_bytes
 from webgpu.ops import matmul
-from webgpu.variants import to_try
+from webgpu.variants import first_choice, pick, to_try
 
 TRIAL_MS = 50
 # Tokens, cached tokens and how often in one submit: the wait for a submit is longer than one short dispatch on a GPU.
@@ -51,6 +52,24 @@ def sizes_of(config: Config, placed: Mapping[str, Placed]) -> dict[str, int]:
     return {"N": config.N, "K": config.K, "H": config.H, "D": config.D, "F": config.F, "fmt": fmt}
 
 
+def candidates(operation: str, device: Device, sizes: Mapping[str, int]) -> list[str]:
+    """The variants among which a model chooses on this device, in order; sizes: letters of webgpu/variants.py.
+
+    Of an operation that no trial times it is the one that a model begins with.
+    """
+    if operation in ATTENTION or operation in PRODUCTS:
+        return to_try(operation, device.features, device.software, **sizes)
+    return [pick(operation, first_choice(device.features, device.software).get(operation), **sizes)]
+
+
+def quickest(
+    kernels: Kernels, operation: str, sizes: Mapping[str, int], now: Callable[[], float] = time.perf_counter
+) -> str:
+    """The fastest of its candidates, timed now if there are several; sizes as candidates takes them. now: seconds."""
+    names = candidates(operation, kernels.device, sizes)
+    return _fastest(kernels, _work(operation, sizes), names, now) if len(names) > 1 else names[0]
+
+
 def try_variants(
     kernels: Kernels,
     sizes: Mapping[str, int],
@@ -66,10 +85,10 @@ def try_variants(
     known = _recall(memory)
     choice = {}
     for operation in (*ATTENTION, *(() if sizes["D"] % 8 else PRODUCTS)):
-        names = to_try(operation, kernels.device.features, kernels.device.software, **sizes)
+        names = candidates(operation, kernels.device, sizes)
         key = _key(kernels, operation, sizes, names)
         if known.get(key) not in names:
-            known[key] = _fastest(kernels, _work(operation, sizes), names, now) if len(names) > 1 else names[0]
+            known[key] = quickest(kernels, operation, sizes, now)
         choice[operation] = known[key]
     if memory is not None:
         memory.parent.mkdir(parents=True, exist_ok=True)

@@ -5,12 +5,14 @@
  */
 import { lens as lensDispatches, lensScratch } from "../gpu/lens_ops.js";
 import * as ops from "../gpu/ops.js";
-import { UnknownVariant, VARIANTS, pick } from "../gpu/variants.js";
+import { candidates } from "../gpu/trial.js";
+import { VARIANTS, pick } from "../gpu/variants.js";
 import { judgeLens } from "./judge_lens.js";
 import { Worst, attentionRow, patternRow, productRow } from "./reference.js";
 import { matrix, numbers, sampled } from "./tensors.js";
 
 /** @typedef {import("./arguments.js").Asked} Asked */
+/** @typedef {Asked & {variant: string}} Chosen with the variant that will run */
 /** @typedef {Record<string, Float32Array>} Found the outputs by name, as 4-byte words (ids are seen through Uint32Array) */
 /**
  * @typedef {{words: string, dispatches: import("../gpu/ops.js").Dispatch[],
@@ -32,20 +34,17 @@ export const TOP = 10;
 /** @param {number[]} rows @param {number} T */
 const rowsWords = (rows, T) => (rows.length === T ? `all ${T} rows` : `${rows.length} of ${T} rows, one in each 16`);
 
-/** The argument that asks for a variant; none leaves the choice to the operation. @param {string | null} variant */
-const chosen = (variant) => (variant === null ? {} : { variant });
-
 /** @param {Float32Array} values */
 const finite = (values) => values.every(Number.isFinite);
 
-/** Prefill of T tokens, or with op "decode" one token against T keys. @param {Asked} asked @returns {Case} */
+/** Prefill of T tokens, or with op "decode" one token against T keys. @param {Chosen} asked @returns {Case} */
 function attention({ op, T: S, N, K, H, variant }) {
   const T = op === "decode" ? 1 : S;
   const inputs = { q: numbers(1, T * N * H), k: numbers(2, S * K * H), v: numbers(3, S * K * H) };
   const shape = { T, S, N, K, H };
   const dispatches = ops.attention({
     q: "q", k: "k", v: "v", o: "o", lse: "lse", scratch: "scratch", ...shape, offset: S - T, window: 0, sinks: 0,
-    scale: H ** -0.5, ...chosen(variant),
+    scale: H ** -0.5, variant,
   });
   const rows = sampled(T);
   /** @param {Found} found */
@@ -67,7 +66,7 @@ function attention({ op, T: S, N, K, H, variant }) {
   return { words, dispatches, inputs, outputs, scratch, flops: 4 * N * H * pairs, judge, checked: rowsWords(rows, T) };
 }
 
-/** The last `window` rows and columns of one head's pattern: a pixel is its largest cell. @param {Asked} asked @returns {Case} */
+/** The last `window` rows and columns of one head's pattern: a pixel is its largest cell. @param {Chosen} asked @returns {Case} */
 function heatmap({ T, N, K, H, window, pixels, variant }) {
   const [q, k, first, shape] = [numbers(1, T * N * H), numbers(2, T * K * H), T - window, { T, N, K, H }];
   const lse = new Float32Array(N * T);
@@ -75,7 +74,7 @@ function heatmap({ T, N, K, H, window, pixels, variant }) {
   const place = { head0: 0, heads: 1, row0: first, rows: window, col0: first, cols: window };
   const dispatches = ops.attentionProbs({
     q: "q", k: "k", lse: "lse", out: "out", ...shape, S: T, ...place, out_rows: pixels, out_cols: pixels,
-    reduce: "max", offset: 0, window: 0, sinks: 0, scale: H ** -0.5, ...chosen(variant),
+    reduce: "max", offset: 0, window: 0, sinks: 0, scale: H ** -0.5, variant,
   });
   const rows = sampled(pixels);
   /** @param {Found} found */
@@ -105,13 +104,13 @@ function heatmap({ T, N, K, H, window, pixels, variant }) {
   return { words, dispatches, inputs, outputs, scratch: {}, zeroed: true, read_bytes, flops, judge, checked };
 }
 
-/** x [T,d_in] times a weight matrix [d_out,d_in]. @param {Asked} asked @returns {Case} */
+/** x [T,d_in] times a weight matrix [d_out,d_in]. @param {Chosen} asked @returns {Case} */
 function matmul({ T, d_in, d_out, format, variant }) {
   const [x, { values: weight, buffers }] = [numbers(1, T * d_in), matrix(2, d_out, d_in, format)];
   const scales = buffers.scales ? { scales: "scales" } : {};
   const dispatches = ops.matmul({
     x: "x", weight: "weight", bias: null, out: "out", T, d_in, d_out, fmt: FORMATS[format], ...scales,
-    ...chosen(variant),
+    variant,
   });
   const rows = sampled(T);
   /** @param {Found} found */
@@ -128,15 +127,15 @@ function matmul({ T, d_in, d_out, format, variant }) {
   };
 }
 
-/** Logit lens of T rows: ten best tokens, log-sum-exp, entropy, a target's rank. @param {Asked} asked @returns {Case} */
+/** Logit lens of T rows: ten best tokens, log-sum-exp, entropy, a target's rank. @param {Chosen} asked @returns {Case} */
 function lens({ T, D, V, format, variant }) {
   const [x, { values: table, buffers }] = [numbers(1, T * D), matrix(2, V, D, format)];
   const targets = Uint32Array.from({ length: T }, (_, row) => (row * 7919) % V);
   /** @type {import("../gpu/ops.js").Table[]} */
   const tables = [buffers.scales ? ["weight", 0, V, "scales"] : ["weight", 0, V]];
-  const scratch = lensScratch(tables, { rows: T, D, V, fmt: FORMATS[format], k: TOP, ...chosen(variant) });
+  const scratch = lensScratch(tables, { rows: T, D, V, fmt: FORMATS[format], k: TOP, variant });
   const names = Object.fromEntries(["ids", "logits", "stats", "targets", ...Object.keys(scratch)].map((name) => [name, name]));
-  const call = { x: "x", tables, ...names, rows: T, D, V, fmt: FORMATS[format], k: TOP, ...chosen(variant) };
+  const call = { x: "x", tables, ...names, rows: T, D, V, fmt: FORMATS[format], k: TOP, variant };
   const dispatches = lensDispatches(/** @type {any} */ (call));
   const rows = sampled(T);
   /** @param {Found} found */
@@ -159,23 +158,37 @@ function lens({ T, D, V, format, variant }) {
 }
 
 /** What the variant that runs is held to. @param {Asked} asked */
-export function tolerance({ op, variant }) {
-  const every = VARIANTS[op === "heatmap" ? "cells" : op] ?? [];
-  return every.some(({ name, needs }) => name === variant && needs.includes("f16")) ? F16_TOLERANCE : TOLERANCE;
+export function tolerance(asked) {
+  const rounds = VARIANTS[varied(asked)].some(({ name, needs }) => name === asked.variant && needs.includes("f16"));
+  return rounds ? F16_TOLERANCE : TOLERANCE;
+}
+
+/** The operation's name in variants.js. @param {Asked} asked */
+export function varied({ op, T }) {
+  return op === "matmul" && T === 1 ? "matvec" : op === "heatmap" ? "cells" : op;
 }
 
 /**
- * The variant that will run; null for an operation that has one text only. Throws UnknownVariant.
- * @param {Asked} asked @returns {string | null}
+ * The sizes under the letters by which variants.js and trial.js know them.
+ * @param {Asked} asked @returns {import("../gpu/trial.js").Sizes & Record<string, number>}
  */
-export function usedVariant(asked) {
-  const { op, variant, T } = asked;
-  const name = op === "heatmap" ? "cells" : op === "matmul" && T === 1 && VARIANTS.matvec ? "matvec" : op;
-  const sizes = /** @type {Record<string, any>} */ ({ ...asked, S: T, fmt: FORMATS[asked.format] });
-  if (VARIANTS[name]) return pick(name, variant, sizes);
-  if (variant !== null) throw new UnknownVariant(`${op} has no variants; leave variant out.`);
-  return null;
+export function letters(asked) {
+  const widths = asked.op === "matmul" ? { D: asked.d_in, F: asked.d_out } : {};
+  return /** @type {any} */ ({ ...asked, S: asked.T, ...widths, fmt: FORMATS[asked.format] });
 }
 
-/** @type {Record<string, (asked: Asked) => Case>} */
+/** The variant that will run. Throws UnknownVariant. @param {Asked} asked */
+export function usedVariant(asked) {
+  return pick(varied(asked), asked.variant, letters(asked));
+}
+
+/**
+ * The variants among which the product chooses on this device.
+ * @param {Asked} asked @param {{features: Set<string>, software: boolean}} device
+ */
+export function tried(asked, device) {
+  return candidates(varied(asked), device, letters(asked));
+}
+
+/** @type {Record<string, (asked: Chosen) => Case>} */
 export const CASES = { attention, decode: attention, heatmap, matmul, lens };

@@ -4,9 +4,10 @@
  * @module
  */
 import { UnsupportedShape } from "../gpu/ops.js";
+import { quickest } from "../gpu/trial.js";
 import { UnknownVariant } from "../gpu/variants.js";
 import { read } from "./arguments.js";
-import { CASES, tolerance, usedVariant } from "./cases.js";
+import { CASES, letters, tolerance, tried, usedVariant, varied } from "./cases.js";
 import { BenchError } from "./errors.js";
 
 /** @typedef {import("../gpu/kernels.js").Kernels} Kernels */
@@ -94,13 +95,15 @@ export async function ceilings(kernels) {
 }
 
 /**
- * Check one operation against float64, time it, and set it beside the device's ceilings.
+ * Check one operation against float64, time it, and set it beside the device's ceilings. Without a variant the product's
+ * trial chooses, as it does for a model.
  * Throws BenchError, KernelError or NoWebGPU("lost").
  * @param {Kernels} kernels @param {unknown} given
  */
 export async function measure(kernels, given) {
   const asked = read(given);
   if (!Object.hasOwn(CASES, asked.op)) throw new BenchError("bad-arguments", `${asked.op} needs a model that is loaded.`);
+  asked.variant ??= await quickest(kernels, varied(asked), letters(asked));
   const found = prepared(asked);
   const buffers = upload(kernels, found);
   try {
@@ -112,7 +115,8 @@ export async function measure(kernels, given) {
     await judged(kernels, asked, found, buffers);
     const took = await times(run);
     const error = await judged(kernels, asked, found, buffers); // again: a race need not show on the first run
-    return report(asked, found, took, error, await ceilings(kernels), kernels.device.words);
+    const here = { tried: tried(asked, kernels.device), adapter: kernels.device.words };
+    return { ...report(asked, found, took, error, await ceilings(kernels)), ...here };
   } finally {
     for (const buffer of buffers.values()) buffer.destroy();
   }
@@ -121,8 +125,8 @@ export async function measure(kernels, given) {
 /** @param {import("./arguments.js").Asked} asked */
 function prepared(asked) {
   try {
-    asked.variant = usedVariant(asked);
-    return CASES[asked.op](asked);
+    const variant = (asked.variant = usedVariant(asked));
+    return CASES[asked.op]({ ...asked, variant });
   } catch (error) {
     if (!(error instanceof UnsupportedShape || error instanceof UnknownVariant)) throw error;
     throw new BenchError("bad-arguments", error.message);
@@ -164,9 +168,9 @@ async function judged(kernels, asked, { words, outputs, judge }, buffers) {
 
 /**
  * @param {import("./arguments.js").Asked} asked @param {Case} found @param {Times} took @param {number} error
- * @param {{fma_gflops: number, read_gbs: number}} limits @param {string} adapter
+ * @param {{fma_gflops: number, read_gbs: number}} limits
  */
-function report(asked, found, took, error, limits, adapter) {
+function report(asked, found, took, error, limits) {
   const read = found.read_bytes ?? Object.values(found.inputs).reduce((sum, array) => sum + array.byteLength, 0);
   const written = Object.values(found.outputs).reduce((sum, words) => sum + 4 * words, 0);
   const [gflops, gbs] = [found.flops / took.ms / 1e6, (read + written) / took.ms / 1e6];
@@ -174,6 +178,6 @@ function report(asked, found, took, error, limits, adapter) {
   return {
     op, shape: found.words, variant, kernels: [...new Set(found.dispatches.map(({ kernel }) => kernel))], ...took,
     gflops, gbs, max_error: error, tolerance: tolerance(asked), checked: found.checked, ceilings: limits,
-    of_fma: gflops / limits.fma_gflops, of_read: gbs / limits.read_gbs, adapter,
+    of_fma: gflops / limits.fma_gflops, of_read: gbs / limits.read_gbs,
   };
 }

@@ -12,7 +12,7 @@ import { attention, attentionScratch } from "./attention.js";
 import { NONE } from "./dispatch.js";
 import { padded, rowBytes } from "./layout.js";
 import { matmul } from "./ops.js";
-import { toTry } from "./variants.js";
+import { firstChoice, pick, toTry } from "./variants.js";
 
 /** @typedef {import("./kernels.js").Kernels} Kernels */
 /** @typedef {import("./dispatch.js").Dispatch} Dispatch */
@@ -55,11 +55,10 @@ export async function tryVariants(kernels, sizes, memory, now = () => performanc
   const choice = await recallVariants(kernels, sizes, memory);
   for (const operation of operations(sizes)) {
     if (choice[operation]) continue;
-    const names = namesOf(kernels, operation, sizes);
-    const name = names.length > 1 ? await fastest(kernels, work(operation, sizes), names, now) : names[0];
+    const name = await quickest(kernels, operation, sizes, now);
     if (name === null) continue; // none ran: the device is lost, or the next visit may do better
     choice[operation] = name;
-    const key = await keyOf(kernels, operation, sizes, names);
+    const key = await keyOf(kernels, operation, sizes);
     try {
       memory.setItem(key, name);
     } catch {
@@ -77,10 +76,8 @@ export async function recallVariants(kernels, sizes, memory) {
   /** @type {import("./variants.js").Choice} */
   const choice = {};
   for (const operation of operations(sizes)) {
-    const names = namesOf(kernels, operation, sizes);
-    const key = await keyOf(kernels, operation, sizes, names);
-    const known = recall(memory, key);
-    if (known !== null && names.includes(known)) choice[operation] = known;
+    const known = recall(memory, await keyOf(kernels, operation, sizes));
+    if (known !== null && candidates(operation, kernels.device, sizes).includes(known)) choice[operation] = known;
   }
   return choice;
 }
@@ -90,9 +87,24 @@ function operations({ D }) {
   return [...Object.keys(ATTENTION), ...(D % 8 ? [] : Object.keys(PRODUCTS))];
 }
 
-/** @param {Kernels} kernels @param {string} operation @param {Sizes} sizes */
-function namesOf({ device }, operation, sizes) {
-  return toTry(operation, device.features, device.software, sizes);
+/**
+ * The variants among which a model chooses on this device, in order; sizes: letters of variants.js. Of an operation that no
+ * trial times it is the one that a model begins with.
+ * @param {string} operation @param {{features: Set<string>, software: boolean}} device @param {Record<string, number>} sizes
+ */
+export function candidates(operation, { features, software }, sizes) {
+  if (operation in ATTENTION || operation in PRODUCTS) return toTry(operation, features, software, sizes);
+  return [pick(operation, firstChoice(features, software)[operation], sizes)];
+}
+
+/**
+ * The fastest of its candidates, timed now if there are several; null if none runs.
+ * @param {Kernels} kernels @param {string} operation @param {Sizes} sizes
+ * @param {() => number} now milliseconds @returns {Promise<string | null>}
+ */
+export async function quickest(kernels, operation, sizes, now = () => performance.now()) {
+  const names = candidates(operation, kernels.device, sizes);
+  return names.length > 1 ? fastest(kernels, work(operation, sizes), names, now) : names[0];
 }
 
 /** @param {Memory} memory @param {string} key */
@@ -221,9 +233,11 @@ async function timed(kernels, dispatches, buffers, now) {
 
 /**
  * What an answer is remembered under: all that it depends on.
- * @param {Kernels} kernels @param {string} operation @param {Sizes} sizes @param {string[]} names
+ * @param {Kernels} kernels @param {string} operation @param {Sizes} sizes
  */
-async function keyOf(kernels, operation, { N, K, H, D, F, fmt }, names) {
+async function keyOf(kernels, operation, sizes) {
+  const { N, K, H, D, F, fmt } = sizes;
+  const names = candidates(operation, kernels.device, sizes);
   const attends = operation in ATTENTION;
   const prefix = attends ? "attention" : operation;
   const files = [...new Set(Object.entries(kernels.manifest).filter(([name]) => name.startsWith(prefix)).map(([, { file }]) => file))];

@@ -1,7 +1,7 @@
 // Answers questions about static/bench from Node.js: one JSON request a line on stdin, one JSON answer a line on stdout.
 import { createInterface } from "node:readline";
 import { read } from "../../static/bench/arguments.js";
-import { CASES, usedVariant } from "../../static/bench/cases.js";
+import { CASES, tried, usedVariant } from "../../static/bench/cases.js";
 import { hash, matrix, numbers, sampled } from "../../static/bench/tensors.js";
 
 /** A few places of a long list, and its length. */
@@ -16,6 +16,7 @@ const ANSWERS = {
     const kept = Object.fromEntries(Object.entries(inputs).map(([name, array]) => [name, some(array)]));
     return { words, dispatches, inputs: kept, outputs, scratch, flops, checked, read_bytes };
   },
+  tried: ({ given, features, software }) => tried(read(given), { features: new Set(features), software }),
   hashes: ({ seed, count }) => Array.from({ length: count }, (_, i) => hash(seed, i)),
   numbers: ({ seed, count }) => [...numbers(seed, count)],
   matrix: ({ format }) => {

@@ -1,5 +1,7 @@
 """Python and JavaScript ask the same question: numbers, arguments, sentences, dispatches."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -72,6 +74,34 @@ def test_case_is_the_same(mirror, given):
         flat = case.inputs[name].ravel()
         flat = flat.view(np.uint16) if flat.dtype == np.float16 else flat
         assert length == len(flat) and np.allclose(few, [flat[i] for i in (0, 1, 7 % len(flat), -1)], rtol=1e-6, atol=0)
+
+
+# SwiftShader in Chromium, a CPU driver whose subgroups have 8 lanes or more, one without subgroups, a GPU.
+DEVICES = [(["subgroups"], True), (["subgroups", "lanes8", "f16"], True), ([], True), (["subgroups", "lanes8"], False)]
+
+
+@pytest.mark.parametrize("given", ASKED, ids=str)
+def test_tried_is_the_same(mirror, given):
+    asked = arguments.read(given)
+    for features, software in DEVICES:
+        ours = cases.tried(asked, SimpleNamespace(features=features, software=software))
+        assert mirror("tried", given=given, features=features, software=software)["answer"] == ours
+
+
+def test_tried_is_what_the_product_chooses_among():
+    """`wide` needs lanes8, `registers` is for devices without subgroups, windows and the lens have no trial."""
+    found = {
+        op: [
+            cases.tried(arguments.read({"op": op}), SimpleNamespace(features=features, software=software))
+            for features, software in DEVICES
+        ]
+        for op in ("attention", "heatmap", "lens")
+    }
+    assert found == {
+        "attention": [["fa2", "quads"], ["fa2", "quads", "wide"], ["fa2", "registers"], ["fa2", "quads", "tile"]],
+        "heatmap": [["quads"], ["quads"], ["rows"], ["rows"]],
+        "lens": [["rows"], ["rows"], ["rows"], ["groups"]],
+    }
 
 
 @pytest.mark.parametrize("given", REFUSED, ids=str)

@@ -4,6 +4,8 @@ Plan: every operation once on this machine's driver; mistakes planted in the WGS
 column never written, weights misread, ranks off) and refused; times that come from the clock.
 """
 
+import itertools
+
 import pytest
 
 from bench import timing
@@ -11,17 +13,18 @@ from bench.errors import BadArguments, WrongResult
 from tests.conftest import ROOT
 from webgpu.device import request_device
 from webgpu.kernels import Kernels
+from webgpu.variants import first_choice, to_try
 
 pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("briefly")]
 SMALL = {
-    "attention": {"op": "attention", "T": 40, "N": 4, "K": 2, "H": 16},
-    "decode": {"op": "decode", "T": 70, "N": 4, "K": 2, "H": 16},
-    "heatmap": {"op": "heatmap", "T": 40, "N": 2, "K": 1, "H": 16},
-    "pixels": {"op": "heatmap", "T": 40, "N": 2, "K": 1, "H": 16, "window": 30, "pixels": 7},
-    "matmul": {"op": "matmul", "T": 9, "d_in": 64, "d_out": 24},
-    "q4_1": {"op": "matmul", "T": 9, "d_in": 64, "d_out": 24, "format": "q4_1"},
-    "q8_0": {"op": "matmul", "T": 1, "d_in": 64, "d_out": 24, "format": "q8_0"},
-    "lens": {"op": "lens", "T": 2, "D": 32, "V": 600},
+    "attention": {"op": "attention", "T": 40, "N": 4, "K": 2, "H": 16, "variant": "fa2"},
+    "decode": {"op": "decode", "T": 70, "N": 4, "K": 2, "H": 16, "variant": "split"},
+    "heatmap": {"op": "heatmap", "T": 40, "N": 2, "K": 1, "H": 16, "variant": "rows"},
+    "pixels": {"op": "heatmap", "T": 40, "N": 2, "K": 1, "H": 16, "window": 30, "pixels": 7, "variant": "rows"},
+    "matmul": {"op": "matmul", "T": 9, "d_in": 64, "d_out": 24, "variant": "registers"},
+    "q4_1": {"op": "matmul", "T": 9, "d_in": 64, "d_out": 24, "format": "q4_1", "variant": "quads"},
+    "q8_0": {"op": "matmul", "T": 1, "d_in": 64, "d_out": 24, "format": "q8_0", "variant": "quads"},
+    "lens": {"op": "lens", "T": 2, "D": 32, "V": 600, "variant": "rows"},
 }
 # File, what stands there, what is planted, the measurement that must notice.
 MISTAKES = [
@@ -47,6 +50,7 @@ def kernels(device):
 def test_measure_reports_every_field(kernels, name):
     found = timing.measure(kernels, SMALL[name])
     assert found["op"] == SMALL[name]["op"] and found["kernels"] and found["adapter"] == kernels.device.words
+    assert found["variant"] == SMALL[name]["variant"]
     assert found["ms"] >= found["min_ms"] > 0 and found["wait_ms"] > 0 and found["gflops"] > 0 and found["gbs"] > 0
     assert 0 <= found["max_error"] <= found["tolerance"] == 1e-5
     limits = found["ceilings"]
@@ -71,6 +75,34 @@ def test_measure_unwritten_result_has_no_speed(device, name):
     text = head + opening + body[:at] + "\n  if (p.T > 0) { return; }" + body[at:]
     with pytest.raises(WrongResult, match="error inf"):
         timing.measure(Kernels(device, {file: text}), SMALL[name])
+
+
+# A question without a variant, the operation of webgpu/variants.py that it asks about, and its letters there.
+CHOSEN = [
+    ({"op": "decode", "T": 70, "N": 4, "K": 2, "H": 16}, "decode", {"N": 4, "K": 2, "H": 16}),
+    ({"op": "matmul", "T": 1, "d_in": 64, "d_out": 24, "format": "q4_1"}, "matvec", {"D": 64, "F": 24, "fmt": 3}),
+    ({"op": "heatmap", "T": 40, "N": 2, "K": 1, "H": 16}, "cells", {"H": 16}),
+]
+
+
+@pytest.mark.parametrize(("given", "operation", "sizes"), CHOSEN, ids=lambda value: str(value)[:20])
+def test_measure_without_a_variant_takes_what_the_product_chooses(kernels, monkeypatch, given, operation, sizes):
+    """Whatever the trial says is what runs; on a clock of ours each run is shorter than the one before."""
+    real, seconds = timing.quickest, itertools.accumulate(1 / turn for turn in itertools.count(1))
+    monkeypatch.setattr(timing, "quickest", lambda *asked: real(*asked, lambda: next(seconds)))
+    found = timing.measure(kernels, given)
+    device = kernels.device
+    if operation == "cells":  # no trial: what a model begins with
+        assert found["tried"] == [first_choice(device.features, device.software)["cells"]]
+    else:
+        assert found["tried"] == to_try(operation, device.features, device.software, **sizes)
+        assert len(found["tried"]) > 1, "nothing would be compared"
+    assert found["variant"] == found["tried"][-1]
+
+
+def test_measure_says_that_a_forced_variant_is_not_tried_here(kernels):
+    found = timing.measure(kernels, {**SMALL["heatmap"], "variant": "plain"})
+    assert found["variant"] == "plain" and "plain" not in found["tried"]
 
 
 def test_measure_unknown_variant_is_refused(kernels):
