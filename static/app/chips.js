@@ -3,7 +3,7 @@
 import { blankName } from "../lib/glyphs.js";
 import { count, hex } from "../lib/numbers.js";
 import { sharedCharacters } from "../lib/split_characters.js";
-import { announce, h } from "./dom.js";
+import { announce, beforePaint, h } from "./dom.js";
 import { store } from "./state.js";
 
 const WINDOW = 160;
@@ -33,6 +33,7 @@ export function tokenChips() {
   const pager = h("div", { class: "pager", hidden: true });
   const range = h("span", { class: "small dim" });
   let first = 0;
+  const revealChosen = () => reveal(strip);
   const selected = () => Math.min(store.state.token ?? Infinity, store.state.typed.length - 1);
 
   /** @param {number} i */
@@ -68,7 +69,7 @@ export function tokenChips() {
     strip.dataset.count = String(typed.length);
     strip.hidden = typed.length === 0;
     strip.classList.toggle("refused", promptError !== null);
-    reveal(strip);
+    beforePaint(revealChosen);
     if (hadFocus) /** @type {HTMLElement | null} */ (strip.querySelector("[tabindex='0']"))?.focus({ preventScroll: true });
     pager.hidden = typed.length <= WINDOW;
     range.textContent = `tokens ${count(first)}–${count(first + shown.length - 1)} of ${count(typed.length)}`;

@@ -59,6 +59,25 @@ export function byId(id) {
   return found;
 }
 
+/** @type {Set<() => void>} */
+const measuring = new Set();
+
+/**
+ * Runs before the next picture of the page, once however often it is asked for. What reads sizes goes here: read in the middle of
+ * changes, each size makes the browser lay the whole page out once more.
+ * @param {() => void} measure
+ */
+export function beforePaint(measure) {
+  if (measuring.size === 0) {
+    requestAnimationFrame(() => {
+      const all = [...measuring];
+      measuring.clear();
+      for (const each of all) each();
+    });
+  }
+  measuring.add(measure);
+}
+
 /**
  * Puts a panel's title and more into one line at its top.
  * @param {HTMLElement} title

@@ -46,6 +46,8 @@ export class HeadPanel {
     this.panel.append(this.tools.bar, this.empty, this.body);
     /** @type {import("./head_data.js").HeadData | null} */
     this.data = null;
+    /** Measured when it changes: to ask in the middle of changes lays the page out once more. */
+    this.width = this.panel.clientWidth;
     /** Counts the rows asked for, so that the newest one is the one that stays. */
     this.turn = 0;
     this.#listen();
@@ -130,7 +132,7 @@ export class HeadPanel {
       part.element.hidden = name !== view;
     this.panel.dataset.head = `L${data.layer} H${data.head}`;
     const chosen = { row: position(store.state), col: keyOf(store.state) };
-    this.heatmap.fit(this.panel.clientWidth - 26);
+    this.heatmap.fit(this.width - 26);
     this.heatmap.show({ picture, tokens: shown, scale, chosen });
     if (view === "arcs") this.arcs.show(picture, shown, chosen.row);
     if (view === "table") this.table.show(picture, shown, chosen);
@@ -180,10 +182,10 @@ export class HeadPanel {
       this.empty.textContent = waiting("No tokens, no attention: the heads wait for a prompt.");
     });
     store.on(["stale"], ({ stale }) => this.body.classList.toggle("stale", stale));
-    let width = 0;
     new ResizeObserver(() => {
-      if (width !== this.panel.clientWidth) quietly(this.drawPicture());
-      width = this.panel.clientWidth;
+      if (this.width === this.panel.clientWidth) return;
+      this.width = this.panel.clientWidth;
+      quietly(this.drawPicture());
     }).observe(this.panel);
   }
 }

@@ -62,6 +62,8 @@ export class Heatmap {
     this.strong = [];
     this.scale = /** @type {"unit" | "row" | "sqrt"} */ ("unit");
     this.width = 300;
+    /** Of the names beside the rows; 0 until they are shown. */
+    this.namesWidth = 0;
     this.#listen();
   }
 
@@ -76,7 +78,8 @@ export class Heatmap {
 
   /** @param {number} width CSS pixels for axis, picture and the slanted names */
   fit(width) {
-    this.width = width - this.rows.offsetWidth - SLANT_ROOM;
+    this.namesWidth ||= this.rows.offsetWidth;
+    this.width = width - this.namesWidth - SLANT_ROOM;
     this.draw();
   }
 
@@ -214,6 +217,7 @@ export class Heatmap {
       { passive: false },
     );
     this.stage.addEventListener("keydown", (event) => this.#key(event));
+    new ResizeObserver(() => (this.namesWidth = this.rows.offsetWidth)).observe(this.rows); // before the panel's own, which draws
   }
 
   /** @param {KeyboardEvent} event */

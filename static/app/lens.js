@@ -1,7 +1,7 @@
 // The logit lens: what each layer would say next. Layers up the side in the order the data flows, positions across, the
 // likeliest token in each cell, colour its probability. Only the columns in view exist as elements.
 import { count } from "../lib/numbers.js";
-import { announce, byId, h, panelTop } from "./dom.js";
+import { announce, beforePaint, byId, h, panelTop } from "./dom.js";
 import { lensCell, lensRow, nameCell, paintCell } from "./lens_cells.js";
 import { LensData } from "./lens_data.js";
 import { WAITING_FOR, chosenDepth, position, select, store, waiting } from "./state.js";
@@ -28,6 +28,10 @@ export class LensPanel {
     /** @type {LensData | null} */
     this.data = null;
     this.window = { from: 0, to: 0 };
+    /** CSS pixels in view, and where they begin: kept, since to ask the browser in the middle of changes lays the page out once more. */
+    this.width = 0;
+    this.left = 0;
+    this.scroll = () => void (this.grid.scrollLeft = this.left);
     this.#listen();
   }
 
@@ -37,14 +41,13 @@ export class LensPanel {
 
   /** Which columns are in view. */
   #visible() {
-    const left = Math.max(0, this.grid.scrollLeft);
-    const from = Math.max(0, Math.floor(left / this.cell) - 2);
-    const to = Math.min(this.T, Math.ceil((left + this.grid.clientWidth - LABEL_PX) / this.cell) + 2);
+    const from = Math.max(0, Math.floor(this.left / this.cell) - 2);
+    const to = Math.min(this.T, Math.ceil((this.left + this.width - LABEL_PX) / this.cell) + 2);
     return { from, to };
   }
 
   get cell() {
-    const room = this.grid.clientWidth - LABEL_PX - 2;
+    const room = this.width - LABEL_PX - 2;
     const shown = Math.max(1, Math.min(this.T, Math.floor(room / NARROWEST))); // whole columns: half a word reads as another
     return Math.max(NARROWEST, Math.min(WIDEST, Math.floor(room / shown)));
   }
@@ -82,17 +85,21 @@ export class LensPanel {
 
   /** Brings the selected column into view. */
   #reveal() {
-    const left = position(store.state) * this.cell;
-    const room = this.grid.clientWidth - LABEL_PX;
-    if (left < this.grid.scrollLeft) this.grid.scrollLeft = left;
+    const { cell } = this;
+    const left = position(store.state) * cell;
+    const room = this.width - LABEL_PX;
+    const before = this.left;
+    this.left = Math.max(0, Math.min(this.left, this.T * cell - room));
+    if (left < this.left) this.left = left;
     // Whole columns only: half a word at the edge reads as another word.
-    else if (left + this.cell > this.grid.scrollLeft + room) this.grid.scrollLeft = Math.ceil((left + this.cell - room) / this.cell) * this.cell;
+    else if (left + cell > this.left + room) this.left = Math.ceil((left + cell - room) / cell) * cell;
+    if (this.left !== before) beforePaint(this.scroll);
   }
 
   /** Makes the elements of the columns in view and asks for what they lack. */
   fill() {
     const { data } = this;
-    if (!data || this.grid.clientWidth === 0) return;
+    if (!data || this.width === 0) return;
     const { from, to } = this.#visible();
     if (from !== this.window.from || to !== this.window.to) {
       this.window = { from, to };
@@ -166,16 +173,21 @@ export class LensPanel {
   }
 
   #listen() {
-    this.grid.addEventListener("scroll", () => this.fill(), { passive: true });
+    const scrolled = () => {
+      this.left = Math.max(0, this.grid.scrollLeft);
+      this.fill();
+    };
+    this.grid.addEventListener("scroll", scrolled, { passive: true });
     this.grid.addEventListener("click", (event) => {
       const found = event.target instanceof Element && event.target.closest(".lens-cell")?.id.match(/^lens-(\d+)-(\d+)$/);
       if (found) this.#choose(Number(found[1]), Number(found[2]));
     });
     this.grid.addEventListener("keydown", (event) => this.#key(event));
-    let width = 0;
-    new ResizeObserver(() => {
-      if (width !== this.panel.clientWidth) this.#layout();
-      width = this.panel.clientWidth;
+    new ResizeObserver(([{ contentRect }]) => {
+      const width = Math.round(contentRect.width);
+      if (width === this.width) return;
+      this.width = width;
+      this.#layout();
     }).observe(this.panel);
     store.on(["trace"], () => this.load());
     store.on(["entry"], ({ entry }) => (this.legend.textContent = legendWords(entry?.tied === true)));

@@ -68,12 +68,13 @@ async function mount() {
     ...[mountNotices, mountTopbar, mountPrompt, () => new Wall(), () => new HeadPanel(), mountModelMenu, mountPrediction],
     ...[() => new LensPanel(), mountCell, mountPromptScores, mountVerify],
   ];
-  let since = performance.now();
+  let since = -Infinity; // reading the modules has taken its time already
   for (const part of parts) {
+    if (performance.now() - since >= SLICE_MS) {
+      await pause();
+      since = performance.now();
+    }
     part();
-    if (performance.now() - since < SLICE_MS) continue;
-    await pause();
-    since = performance.now();
   }
 }
 

@@ -1,7 +1,7 @@
 // The prompt: a box that grows, the example prompts, the count against the limit, what is being computed.
 import { count, plural } from "../lib/numbers.js";
 import { tokenChips } from "./chips.js";
-import { byId, h } from "./dom.js";
+import { beforePaint, byId, h } from "./dom.js";
 import { examples, writePrompt } from "./examples.js";
 import { progressLine } from "./progress.js";
 import { store } from "./state.js";
@@ -24,12 +24,13 @@ export function mountPrompt() {
   const meta = h("div", { class: "prompt-meta" }, counter, chips.details, progressLine(), h("span", { class: "spacer" }), buttons);
   byId("prompt-body").append(error, note, chips.element, meta, says);
 
+  const grown = () => grow(box);
   box.addEventListener("input", () => writePrompt(box.value.toWellFormed()));
   store.on(["prompt"], ({ prompt }) => {
     if (box.value !== prompt) box.value = prompt;
-    grow(box);
+    beforePaint(grown);
   });
-  new ResizeObserver(() => grow(box)).observe(byId("prompt"));
+  new ResizeObserver(grown).observe(byId("prompt"));
   store.on(["typed", "entry", "tokens", "progress"], ({ typed, entry, tokens, progress }) => {
     const reading = progress ? "reading the tokenizer" : ""; // a load that failed says so itself
     counter.textContent = !entry ? "" : tokens ? `${count(typed.length)} of ${plural(entry.max_tokens, "token")}` : reading;

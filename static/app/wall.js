@@ -36,6 +36,7 @@ export class Wall {
     /** @type {import("./wall_layout.js").Layout | null} */
     this.layout = null;
     this.loading = new AbortController();
+    this.panelWidth = this.panel.clientWidth;
     this.built = "";
     this.#listen();
   }
@@ -49,7 +50,7 @@ export class Wall {
   build() {
     const { heads } = this;
     if (!heads) return;
-    const width = matchMedia("(min-width: 720px)").matches ? 300 : this.panel.clientWidth - 18;
+    const width = matchMedia("(min-width: 720px)").matches ? 300 : this.panelWidth - 18;
     const listed = orderedHeads(store.state, heads);
     this.order.textContent = orderWords(store.state, listed, heads);
     const captions = listed?.map((place) => [place.layer, place.head, captionOf(store.state, place)]);
@@ -174,7 +175,10 @@ export class Wall {
     const back = () => this.say(chosenHead(store.state));
     grid.addEventListener("focusout", back);
     grid.addEventListener("pointerleave", back);
-    new ResizeObserver(() => this.build()).observe(this.panel);
+    new ResizeObserver(() => {
+      this.panelWidth = this.panel.clientWidth;
+      this.build();
+    }).observe(this.panel);
     store.on(["entry", "trace", "order", "only", "promptScores"], () => this.build());
     store.on(["trace"], ({ trace }) => {
       const load = this.load();
