@@ -1,9 +1,8 @@
 """What holds the page up: `python -m bench.long_tasks [STAGE ...]`, the product in Chromium.
 
-For each stage (all of them, or those whose names are given) a line: its milliseconds, the longest task of the page's main
-thread on the wall, the longest by the thread's own time, how many took 50 ms or more on the wall and of the thread, and what
-the longest was made of. The two times differ where a CPU stands in for a GPU: its threads take every core, and the page's
-waits for one.
+For each stage (all of them, or those that are named) a line: its milliseconds; the longest task of the page's main
+thread on the wall and by the thread's own time; how many took 50 ms or more, by either; and what the longest was made
+of. The two differ where a CPU stands in for a GPU: its threads take every core, and the page's waits for one.
 """
 
 import argparse
@@ -19,7 +18,9 @@ LENS = "document.querySelector('#depth')?.dataset.done === 'true'"
 COMPILED = "performance.getEntriesByName('all compiled').length > 0"
 STALE = "document.querySelector('.stale') !== null"
 VERIFIED = "!document.querySelector('#verify-start').disabled"
-GENERATED = "document.querySelector('#stop').hidden && /tokens? in /.test(document.querySelector('#generate-note').textContent)"
+GENERATED = (
+    "document.querySelector('#stop').hidden && /tokens? in /.test(document.querySelector('#generate-note').textContent)"
+)
 PROMPT = "When Mary and John went to the store, John gave a drink to"
 OTHER = "The old man walked to the river and sat down beside the quiet water"
 LONG_TOKENS, PASTED_CHARACTERS, GENERATED_TOKENS = 256, 5000, 30
@@ -122,7 +123,9 @@ def main(argv: list[str]) -> int:
     """Print the table. Exit status 1 when a task took the thread itself 50 ms or more."""
     parser = argparse.ArgumentParser(prog="python -m bench.long_tasks", description=__doc__)
     parser.add_argument("stage", nargs="*", help=f"of {', '.join(stages(''))}; default all")
-    parser.add_argument("--why", type=int, default=1, metavar="N", help="say what the N longest tasks of a stage are made of")
+    parser.add_argument(
+        "--why", type=int, default=1, metavar="N", help="say what the N longest tasks of a stage are made of"
+    )
     options = parser.parse_args(argv)
     late = False
     with app_page("tiny") as (page, address):
@@ -139,8 +142,9 @@ def main(argv: list[str]) -> int:
             by_thread = record.longest("thread_ms")
             busy = sum(task.thread_ms >= LONG_MS for task in record.tasks)
             late = late or busy > 0
-            numbers = f"{end - start:>7.0f}{record.longest().wall_ms:>9.0f}{by_thread.thread_ms:>8.0f}{len(record.long()):>6}{busy:>8}"
-            print(f"{name:<18}{numbers}  {record.longest().words()}", flush=True)
+            longest = f"{record.longest().wall_ms:>9.0f}{by_thread.thread_ms:>8.0f}"
+            counts = f"{len(record.long()):>6}{busy:>8}"
+            print(f"{name:<18}{end - start:>7.0f}{longest}{counts}  {record.longest().words()}", flush=True)
             for task in sorted(record.tasks, key=lambda task: -task.thread_ms)[: options.why - 1]:
                 print(f"{'':<18}{task.wall_ms:>16.0f}{task.thread_ms:>8.0f}  {task.words(8)}", flush=True)
     return int(late)

@@ -1,8 +1,8 @@
 """What ran on the page's main thread, task by task, as Chromium's own trace tells it.
 
-A task has two times: on the wall, and of the thread, which leaves out what it waited for a processor. Where a CPU stands in for a
-GPU its threads take every core, so that a task may take long on the wall and do little; and what the page itself does in it
-is named by what the task is made of (`parts`).
+A task has two times: on the wall, and of the thread, which leaves out what it waited for a processor. Where a CPU
+stands in for a GPU its threads take every core, so that a task may take long on the wall and do little. What it did is
+said by its parts.
 """
 
 import json

@@ -47,7 +47,7 @@ export class HeadPanel {
     /** @type {import("./head_data.js").HeadData | null} */
     this.data = null;
     /** Measured when it changes: to ask in the middle of changes lays the page out once more. */
-    this.width = this.panel.clientWidth;
+    this.width = 0;
     /** Counts the rows asked for, so that the newest one is the one that stays. */
     this.turn = 0;
     this.#listen();
@@ -132,6 +132,7 @@ export class HeadPanel {
       part.element.hidden = name !== view;
     this.panel.dataset.head = `L${data.layer} H${data.head}`;
     const chosen = { row: position(store.state), col: keyOf(store.state) };
+    this.width ||= this.panel.clientWidth;
     this.heatmap.fit(this.width - 26);
     this.heatmap.show({ picture, tokens: shown, scale, chosen });
     if (view === "arcs") this.arcs.show(picture, shown, chosen.row);

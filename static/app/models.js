@@ -26,7 +26,7 @@ async function readJson(entry, name) {
 /**
  * The tokenizer, which is there long before the weights are; a model without one takes its ids as they are.
  * @param {ModelEntry} entry
- * @returns {Promise<import("../lib/tokens.js").Tokens | IdTokens>}
+ * @returns {Promise<import("./tokenizer.js").PageTokens | IdTokens>}
  */
 export async function loadTokens(entry) {
   const file = fileOf(entry, "tokenizer.json");

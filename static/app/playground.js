@@ -72,7 +72,7 @@ export function exposePlayground(ready) {
       const { engine, tokens, entry } = await loaded();
       if (typeof prompt === "string") checkLength(prompt);
       /** @type {number[]} */
-      const ids = typeof prompt === "string" ? tokens.encode(prompt) : Array.from(prompt?.ids ?? []);
+      const ids = typeof prompt === "string" ? (await tokens.cut(prompt)).ids : Array.from(prompt?.ids ?? []);
       if (ids.length === 0) throw new RangeError("The prompt has no tokens; give some text or {ids: [...]}.");
       if (ids.length > entry.max_tokens)
         throw new RangeError(`The prompt has ${plural(ids.length, "token")}; ${entry.name} takes at most ${entry.max_tokens}.`);

@@ -4,6 +4,7 @@ import { boxText } from "../lib/permalink.js";
 import { count, plural } from "../lib/numbers.js";
 import { announce } from "./dom.js";
 import { loadEngine } from "./engine.js";
+import { AT_ONCE } from "./long_text.js";
 import { newEntry } from "./link.js";
 import { keptWeightBytes, loadTokens, weightBytes } from "./models.js";
 import { openingOf } from "./openings.js";
@@ -22,6 +23,8 @@ let running = new AbortController();
 let timer;
 /** Prompt or ids of the picture that is shown or being computed, so that the same one is not computed twice. */
 let wanted = "";
+/** A long text that is being cut into tokens. @type {Promise<void> | null} */
+let cutting = null;
 
 /** @param {unknown} error */
 const aborted = (error) => error instanceof Error && error.name === "AbortError";
@@ -152,28 +155,54 @@ export function setPrompt(prompt, { now = false } = {}) {
 function tokenise() {
   const { tokens, prompt, entry } = store.state;
   if (!tokens || !entry) return;
-  /** @type {import("./state.js").Piece[]} */
-  let typed;
+  cutting = null;
   try {
     checkLength(prompt);
-    typed = tokens.pieces(tokens.encode(prompt));
+    if (prompt.length > AT_ONCE) return cutLater(tokens, prompt);
+    take(tokens.encode(prompt), tokens.missing(prompt));
   } catch (error) {
-    store.set({ typed: [], promptError: sentence(error), promptNote: null });
-    return;
+    refuse(error);
   }
+}
+
+/** @param {unknown} error why what stands in the box is no prompt */
+const refuse = (error) => store.set({ typed: [], promptError: sentence(error), promptNote: null });
+
+/**
+ * A long text is cut up beside the page; the picture waits for that, and a newer text replaces it.
+ * @param {import("./tokenizer.js").PageTokens | IdTokens} tokens @param {string} prompt
+ */
+function cutLater(tokens, prompt) {
+  store.set({ promptError: null, promptNote: "This text is being cut into tokens.", stale: store.state.trace !== null });
+  const mine = tokens.cut(prompt).then(
+    ({ ids, missing }) => void (mine === cutting && take(ids, missing)),
+    (error) => void (mine === cutting && refuse(error)),
+  );
+  cutting = mine;
+}
+
+/** @param {number[]} ids of what stands in the box @param {string[]} lost its characters that no token stands for */
+function take(ids, lost) {
+  const { tokens, entry } = store.state;
+  if (!tokens || !entry) return;
+  const typed = tokens.pieces(ids);
   const over = typed.length > entry.max_tokens;
   const promptError = over
     ? `This prompt has ${plural(typed.length, "token")}; ${entry.name} takes at most ${count(entry.max_tokens)}. Shorten it.`
     : null;
-  const ids = (/** @type {import("./state.js").Piece[]} */ pieces) => pieces.map((piece) => piece.id).join();
-  const stale = store.state.trace !== null && !over && (wanted === "" || ids(typed) !== ids(store.state.shown));
-  const lost = tokens.missing(prompt);
+  const shown = store.state.shown.map((piece) => piece.id);
+  const stale = store.state.trace !== null && !over && (wanted === "" || ids.join() !== shown.join());
   const promptNote = lost.length ? `This model has no tokens for ${lost.slice(0, 8).join(" ")}; they are left out.` : null;
   store.set({ typed, promptError, promptNote, stale });
 }
 
 /** Computes the picture of the prompt that stands in the box, unless it is there already. */
 export async function compute() {
+  while (cutting) {
+    const now = cutting;
+    await now;
+    if (now === cutting) cutting = null;
+  }
   store.set({ due: false });
   const { engine, typed, promptError, prompt, trace, tokens } = store.state;
   if (!engine || promptError || !tokens) return;

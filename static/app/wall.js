@@ -36,7 +36,7 @@ export class Wall {
     /** @type {import("./wall_layout.js").Layout | null} */
     this.layout = null;
     this.loading = new AbortController();
-    this.panelWidth = this.panel.clientWidth;
+    this.panelWidth = 0;
     this.built = "";
     this.#listen();
   }
@@ -50,7 +50,7 @@ export class Wall {
   build() {
     const { heads } = this;
     if (!heads) return;
-    const width = matchMedia("(min-width: 720px)").matches ? 300 : this.panelWidth - 18;
+    const width = matchMedia("(min-width: 720px)").matches ? 300 : (this.panelWidth ||= this.panel.clientWidth) - 18;
     const listed = orderedHeads(store.state, heads);
     this.order.textContent = orderWords(store.state, listed, heads);
     const captions = listed?.map((place) => [place.layer, place.head, captionOf(store.state, place)]);
