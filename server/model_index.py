@@ -51,7 +51,7 @@ class Model:
         if self.checkpoint is None:
             return Report()
         L, N = self.shape["L"], self.shape["N"]
-        return read_report(Measured(self.folder, self.checkpoint.hash, L, N, self.max_tokens))
+        return read_report(Measured(self.folder, self.checkpoint, L, N, self.max_tokens))
 
     @cached_property
     def outline(self) -> dict | None:

@@ -18,6 +18,7 @@ from functools import partial
 from pathlib import Path
 
 from weights import report_fields as fields
+from weights.checkpoint import Checkpoint
 from weights.errors import CheckpointError, quoted
 from weights.strict_json import depth
 
@@ -45,10 +46,10 @@ class ReportStale(CheckpointError):
 
 @dataclass(frozen=True)
 class Measured:
-    """The model that a report must be about. hash: Checkpoint.hash."""
+    """The model that a report must be about; its files are hashed once a report names a hash."""
 
     folder: Path
-    hash: str
+    checkpoint: Checkpoint
     L: int
     N: int
     max_tokens: int
@@ -110,9 +111,10 @@ def _object(path: Path) -> dict:
 
 def _check_hash(given: object, model: Measured) -> None:
     """The report's hash is the model's. Raises ReportStale."""
-    if given != model.hash:
+    right = model.checkpoint.hash
+    if given != right:
         raise ReportStale(
-            f"it was measured on other weights (SHA-256 {quoted(given, 24)}; these have {model.hash[:16]}...); "
+            f"it was measured on other weights (SHA-256 {quoted(given, 24)}; these have {right[:16]}...); "
             "measure these, or remove it."
         )
 

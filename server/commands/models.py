@@ -10,7 +10,7 @@ def add(subparsers) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print one line per model, the default marked, and what could be pulled."""
+    """Print one line per model, the default marked, what of its report is left out, and what could be pulled."""
     from server.model_index import ModelIndex
     from server.settings import load_settings
 
@@ -18,6 +18,8 @@ def run(args: argparse.Namespace) -> int:
     models = index.all()
     for model in models:
         print(line(model, default=model.entry.id == index.default))
+        for problem in model.report.problems:
+            print(f"{'':<24} {problem}")
     if index.default not in [model.entry.id for model in models]:
         print(f"The default, {index.default}, is not here yet: `playground pull {index.default}` fetches it.")
     return 0

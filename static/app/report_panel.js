@@ -132,7 +132,7 @@ function depthTable({ shape, report: { depth } }) {
         "tr",
         {},
         h("th", { scope: "row", text: `${titleOf(text)}: ${TEXTS[measure] ?? measure}` }),
-        ...values.map((value) => h("td", { text: value.toFixed(2) })),
+        ...values.map((value) => h("td", { text: figure(value) })),
       ),
     ),
   );

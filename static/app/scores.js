@@ -21,7 +21,7 @@ export const SCORES = /** @type {Record<string, {name: string, about: string}>} 
 export const NAMED = 0.5;
 
 /**
- * A score with two decimals, a true minus sign, never a lone -0.
+ * A score with two decimals, halves away from 0 as in the model's card, a true minus sign, never a lone -0.
  * @param {number} value
  */
 export const figure = (value) => (Math.abs(value) < 0.005 ? "0.00" : value.toFixed(2).replace("-", "−"));

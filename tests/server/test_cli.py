@@ -194,6 +194,20 @@ def test_models_lists_sizes_and_refusals(capsys: pytest.CaptureFixture[str]) -> 
     assert any(row.startswith("refused") and "hidden_act" in row for row in lines)
 
 
+def test_models_says_which_report_is_left_out_and_why(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "models" / "measured"
+    write_model(folder)
+    (folder / "heads.json").write_text(json.dumps({"model_sha256": "b" * 64}))
+    monkeypatch.setenv("PLAYGROUND_CACHE", str(tmp_path))
+    assert cli.main(["models"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    at = next(i for i, row in enumerate(lines) if row.startswith("measured"))
+    assert lines[at + 1].strip().startswith("heads.json is left out: it was measured on other weights")
+    assert sum("left out" in row for row in lines) == 1
+
+
 def test_unexpected_error_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("weights.catalogue.open_model", lambda model: 1 / 0)
     with pytest.raises(ZeroDivisionError):

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from server import cli
+from tests.conftest import ROOT
 from weights.training import command
 from weights.training.evaluate import Report
 
@@ -27,6 +28,15 @@ def test_text_that_cannot_be_read_is_one_sentence(tmp_path, capsys, content):
     said = capsys.readouterr().err
     assert said.startswith("train-tiny: ") and said.count("\n") == 1
     assert not (tmp_path / "out").exists()
+
+
+def test_evaluate_without_a_tokenizer_says_what_it_needs(tmp_path, capsys):
+    for name in ("config.json", "model.safetensors"):
+        (tmp_path / name).symlink_to(ROOT / "weights" / "tiny" / name)
+    assert command.main(["evaluate", str(tmp_path)]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("train-tiny: ") and said.count("\n") == 1
+    assert "no tokenizer.json, and the evaluation reads texts; put" in said and "ids" not in said
 
 
 def test_evaluate_prints_the_figures(monkeypatch, capsys, tmp_path):

@@ -5,18 +5,20 @@ in float32; tokens of the demonstrations are single; the card states sources and
 """
 
 import json
+import subprocess
 
 import pytest
 import torch
 
 from python_ref.load import load_model
 from python_ref.trace import trace
+from tests.conftest import ROOT
 from tests.tolerances import EXPORTED_LOGITS
 from weights import catalogue
 from weights.checkpoint import open_checkpoint
 from weights.tokens import load_tokenizer
 from weights.training import sources
-from weights.training.card_text import LENS_BEFORE_THE_END, readme
+from weights.training.card_text import LENS_BEFORE_THE_END, readme, two
 from weights.training.measures import MEASURED_ON
 from weights.training.summary import NAMED
 from weights.training.tokenizer import END, whole_words
@@ -87,6 +89,21 @@ def test_readme_is_what_the_other_files_say(card, tiny):
     prompts = json.loads((tiny / "prompts.json").read_text("utf-8"))
     assert heads["measured_on"] == MEASURED_ON
     assert (tiny / "README.md").read_text("utf-8") == readme(card, heads["heads"], prompts["prompts"])
+
+
+FIGURES = """import { figure } from "./static/app/scores.js";
+console.log(JSON.stringify(JSON.parse(process.argv[1]).map(figure)));"""
+
+
+def test_card_and_page_round_alike(tiny, node):
+    heads = json.loads((tiny / "heads.json").read_text("utf-8"))["heads"]
+    values = [value for head in heads for value in head.values() if isinstance(value, float)]
+    assert 0.625 in values, "a value that lies half-way between two decimals"
+    values += [0.125, -0.625, 0.005, -0.005, -0.004, 1.0, 2.675]
+    asked = [node, "--input-type=module", "-e", FIGURES, "--", json.dumps(values)]
+    shown = json.loads(subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True).stdout)
+    assert [two(value).replace("-", "\u2212") for value in values] == shown
+    assert (two(0.625), two(-0.625), two(-0.004)) == ("0.63", "-0.63", "0.00")
 
 
 def test_card_says_which_targets_are_missed(card, tiny):

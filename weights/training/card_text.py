@@ -1,10 +1,18 @@
 """README.md of the model: the card's figures as text and tables. Nothing here is written by hand after a run."""
 
+from decimal import ROUND_HALF_UP, Decimal
+
 from weights.training.measures import MEASURED_ON
 from weights.training.sources import what
 from weights.training.summary import NAMED
 
 LENS_BEFORE_THE_END, STORY_NATS = 0.75, 2.9  # wanted; the lens on every text
+
+
+def two(value: float) -> str:
+    """Two decimals as the page writes them (static/app/scores.js): halves away from 0, never a lone -0."""
+    rounded = Decimal(value).quantize(Decimal("0.01"), ROUND_HALF_UP)
+    return str(abs(rounded) if rounded.is_zero() else rounded)
 
 
 def readme(card: dict, heads: list[dict], prompts: list[dict]) -> str:
@@ -80,7 +88,7 @@ def _depth(card: dict) -> str:
     for text, depths in card["measured"]["depth"].items():
         for name, values in depths.items():
             words = {"agreement": "lens agrees with the answer", "cross_entropy": "nats per token"}[name]
-            lines.append(f"| {text} | {words} | " + " | ".join(f"{value:.2f}" for value in values) + " |")
+            lines.append(f"| {text} | {words} | " + " | ".join(two(value) for value in values) + " |")
     lines += [
         "",
         _lens_verdict(card),
@@ -104,7 +112,7 @@ def _lens_verdict(card: dict) -> str:
         if text.startswith("tinystories"):
             nats = measured["cross_entropy"][-1]
             verdict = "met" if nats <= STORY_NATS else "missed"
-            words += f" Wanted of TinyStories: at most {STORY_NATS} nats per token; {verdict}, {nats:.2f}."
+            words += f" Wanted of TinyStories: at most {STORY_NATS} nats per token; {verdict}, {two(nats)}."
     return words
 
 
@@ -113,7 +121,7 @@ def _heads(heads: list[dict]) -> str:
     lines = ["## Every head", "| head | " + " | ".join(name.replace("_", " ") for name in scores) + " | called |"]
     lines.append("|" + "---|" * (len(scores) + 2))
     for entry in heads:
-        numbers = " | ".join(f"{entry[name]:.2f}" for name in scores)
+        numbers = " | ".join(two(entry[name]) for name in scores)
         lines.append(f"| L{entry['layer']} H{entry['head']} | {numbers} | {', '.join(entry['called']) or ' '} |")
     named = {on: [s.replace("_", " ") for s in scores if MEASURED_ON[s] == on] for on in MEASURED_ON.values()}
     measured = "; ".join(f"{', '.join(names)} on {on}" for on, names in named.items())
@@ -124,7 +132,7 @@ def _prompts(prompts: list[dict]) -> str:
     lines = ["## Prompts to begin with"]
     for prompt in prompts:
         text = prompt["text"].replace("\n", " ")
-        lines.append(f"- `{text}`: {prompt['says']} Weight {prompt['weight']:.2f}; next comes `{prompt['next']}`.")
+        lines.append(f"- `{text}`: {prompt['says']} Weight {two(prompt['weight'])}; next comes `{prompt['next']}`.")
     return "\n".join(lines)
 
 

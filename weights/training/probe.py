@@ -10,7 +10,8 @@ from python_ref.load import load_model
 from python_ref.model import Model
 from python_ref.trace import trace
 from weights.checkpoint import open_checkpoint
-from weights.tokens import Tokens, load_tokenizer
+from weights.errors import quoted
+from weights.tokens import TokenizerMissing, Tokens, load_tokenizer
 
 
 @dataclass(frozen=True)
@@ -23,9 +24,16 @@ class Probe:
 
     @classmethod
     def open(cls, folder: Path) -> "Probe":
-        """Read a checkpoint folder in float32."""
+        """Read a checkpoint folder in float32. Raises CheckpointError; the tokenizer is read first, being small."""
         positions = open_checkpoint(folder).config["max_position_embeddings"]
-        return cls(load_model(folder, torch.float32), load_tokenizer(folder), positions)
+        try:
+            tokens = load_tokenizer(folder)
+        except TokenizerMissing:
+            raise TokenizerMissing(
+                f"{quoted(str(folder), 200)} has no tokenizer.json, and the evaluation reads texts; "
+                "put the model's tokenizer.json there."
+            ) from None
+        return cls(load_model(folder, torch.float32), tokens, positions)
 
     def one(self, text: str) -> int:
         """The id of a text that is one token. Raises ValueError when it is not."""
