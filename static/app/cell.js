@@ -2,12 +2,12 @@
 import { count, three } from "../lib/numbers.js";
 import { glyphs, spelled } from "./chips.js";
 import { byId, h } from "./dom.js";
+import { later } from "./later.js";
 import { depthName, depthWords } from "./lens_cells.js";
 import { rankPlot, rankStory } from "./rank_plot.js";
 import { barList, fillBars } from "./row_bars.js";
 import { sentence } from "./session.js";
 import { WAITING_FOR, chosenDepth, followed, glyphOf, pieceOf, position, store, waiting } from "./state.js";
-import { wallFilled } from "./thumbnails.js";
 
 /** Fills the panel beside the lens. */
 export function mountCell() {
@@ -56,11 +56,12 @@ export function mountCell() {
     if (asked === question && ranks.dataset.trace === String(trace.ids)) return;
     asked = question;
     ranks.dataset.trace = String(trace.ids);
+    const outdated = () => asked !== question || store.state.trace !== trace;
+    /** @type {import("./state.js").Turn} */
+    const turn = (ask) => later(() => (outdated() ? Promise.reject(new Error("Another token is followed now.")) : ask()));
     try {
-      await wallFilled();
-      if (asked !== question || store.state.trace !== trace) return;
-      const found = Array.from(await trace.ranks(place, target));
-      if (asked !== question || store.state.trace !== trace) return;
+      const found = Array.from(await trace.ranks(place, target, turn));
+      if (outdated()) return;
       const piece = pieceOf(target);
       const name = spelled(piece);
       ranks.replaceChildren(
@@ -70,7 +71,7 @@ export function mountCell() {
         rankTable(found),
       );
     } catch (error) {
-      if (store.state.trace === trace) ranks.replaceChildren(h("p", { class: "small dim", text: /** @type {Error} */ (error).message }));
+      if (!outdated()) ranks.replaceChildren(h("p", { class: "small dim", text: /** @type {Error} */ (error).message }));
     }
   });
 }

@@ -5,6 +5,7 @@ import { announce, beforePaint, byId, h, panelTop } from "./dom.js";
 import { lensCell, lensRow, nameCell, paintCell } from "./lens_cells.js";
 import { LensData } from "./lens_data.js";
 import { WAITING_FOR, chosenDepth, position, select, store, waiting } from "./state.js";
+import { pause } from "./thumbnails.js";
 
 const LABEL_PX = 32;
 /** Eight letters fit the narrowest column. */
@@ -53,7 +54,7 @@ export class LensPanel {
   }
 
   /** A new trace: forget the old cells, lay out the rows, fill. */
-  load() {
+  async load() {
     const { trace, shown } = store.state;
     this.data?.close();
     this.data = trace
@@ -69,7 +70,9 @@ export class LensPanel {
     if (!trace) return;
     this.grid.setAttribute("aria-rowcount", String(trace.shape.L + 2));
     this.grid.setAttribute("aria-colcount", String(shown.length + 1));
-    this.#layout();
+    const { data } = this;
+    await pause(); // what is asked for the other pictures goes to the device first
+    if (this.data === data) this.#layout();
   }
 
   #layout() {
@@ -189,9 +192,9 @@ export class LensPanel {
       this.width = width;
       this.#layout();
     }).observe(this.panel);
-    store.on(["trace"], () => this.load());
+    store.on(["trace"], () => void this.load());
     store.on(["entry"], ({ entry }) => (this.legend.textContent = legendWords(entry?.tied === true)));
-    store.on(["token", "depth", "layer", "trace"], () => {
+    store.on(["token", "depth", "layer"], () => {
       if (!store.state.trace) return;
       this.#reveal();
       this.fill();

@@ -1,11 +1,12 @@
 // Fills the logit lens piece by piece: first the cell that is looked at, then its column, then the visible rows from the
 // top. Each request is small, so that a slow device stays responsive and a new selection is served next.
 
-import { whenIdle } from "./state.js";
-import { wallFilled } from "./thumbnails.js";
+import { later } from "./later.js";
 
 /** @typedef {{ids: number[], logprobs: number[], entropy: number}} LensCell */
 /** @typedef {{position: number, depth: number, from: number, to: number}} Wish visible positions are from..to-1 */
+
+/** @typedef {{layer: number, row0: number, rows: number}} Part */
 
 /** A third of a second where a CPU stands in for a GPU; the kernels take eight rows together. */
 const [REQUEST_FLOPS, LEAST_ROWS] = [400_000_000, 8];
@@ -69,7 +70,7 @@ export class LensData {
     return first < 0 ? null : [first, last - first + 1];
   }
 
-  /** @returns {{layer: number, row0: number, rows: number} | null} */
+  /** @returns {Part | null} */
   #next() {
     if (!this.wish) return null;
     const { position, depth, from, to } = this.wish;
@@ -86,14 +87,18 @@ export class LensData {
     return null;
   }
 
+  /** The wish may have changed while others had their turn. @returns {Promise<[Part | null, import("./state.js").LensRows | null]>} */
+  async #ask() {
+    const next = this.closed ? null : this.#next();
+    return [next, next && (await this.trace.lensRows(next))];
+  }
+
   async #work() {
     this.working = true;
     try {
-      for (let next = this.#next(); next && !this.closed; next = this.#next()) {
-        await whenIdle();
-        await wallFilled();
-        if (this.closed) break;
-        const found = await this.trace.lensRows(next);
+      while (this.#next() && !this.closed) {
+        const [next, found] = await later(() => this.#ask());
+        if (!next || !found) break;
         for (let i = 0; i < next.rows; i += 1) {
           const part = [i * 10, i * 10 + 10];
           const cell = {

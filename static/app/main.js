@@ -4,6 +4,7 @@ import { firstList } from "./early.js";
 import { gpu } from "./engine.js";
 import { HeadPanel } from "./head.js";
 import { LensPanel } from "./lens.js";
+import { whenCalm } from "./later.js";
 import { clampView, mountLink, plainView, viewOfAddress } from "./link.js";
 import { mountModelMenu } from "./model_menu.js";
 import { mountNotices } from "./notices.js";
@@ -12,8 +13,8 @@ import { mountPrediction } from "./prediction.js";
 import { mountPrompt } from "./prompt.js";
 import { mountPromptScores } from "./prompt_scores.js";
 import { chooseModel, sentence, setPrompt } from "./session.js";
-import { notify, store, whenIdle } from "./state.js";
-import { pause, wallFilled } from "./thumbnails.js";
+import { notify, store } from "./state.js";
+import { pause } from "./thumbnails.js";
 import { mountTopbar } from "./topbar.js";
 import { mountVerify } from "./verify_panel.js";
 import { Wall } from "./wall.js";
@@ -88,8 +89,7 @@ store.on(["trace"], clampView);
 // The rest is compiled when the first picture is there.
 store.on(["trace"], async ({ trace, engine }) => {
   if (!trace) return;
-  await wallFilled();
-  await engine?.warmAll?.(whenIdle);
+  await engine?.warmAll?.(whenCalm);
   performance.mark("all compiled"); // bench/ waits for it
 });
 ready.catch((error) => {

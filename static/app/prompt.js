@@ -25,7 +25,7 @@ export function mountPrompt() {
   byId("prompt-body").append(error, note, chips.element, meta, says);
 
   const grown = () => grow(box);
-  box.addEventListener("input", () => writePrompt(box.value.toWellFormed()));
+  box.addEventListener("input", (event) => writePrompt(box.value.toWellFormed(), { now: !isTyping(event) }));
   store.on(["prompt"], ({ prompt }) => {
     if (box.value !== prompt) box.value = prompt;
     beforePaint(grown);
@@ -33,7 +33,8 @@ export function mountPrompt() {
   new ResizeObserver(grown).observe(byId("prompt"));
   store.on(["typed", "entry", "tokens", "progress"], ({ typed, entry, tokens, progress }) => {
     const reading = progress ? "reading the tokenizer" : ""; // a load that failed says so itself
-    counter.textContent = !entry ? "" : tokens ? `${count(typed.length)} of ${plural(entry.max_tokens, "token")}` : reading;
+    const words = !entry ? "" : tokens ? `${count(typed.length)} of ${plural(entry.max_tokens, "token")}` : reading;
+    if (counter.textContent !== words) counter.textContent = words;
   });
   store.on(["promptNote"], ({ promptNote }) => {
     note.textContent = promptNote ?? "";
@@ -46,6 +47,12 @@ export function mountPrompt() {
     box.setAttribute("aria-invalid", String(promptError !== null));
   });
 }
+
+/**
+ * Whether more letters are to be expected: what is pasted, dropped or filled in comes whole.
+ * @param {Event} event
+ */
+const isTyping = (event) => event instanceof InputEvent && /^(insert(Text|Composition|Line)|delete)/.test(event.inputType);
 
 /** @param {HTMLTextAreaElement} box */
 function grow(box) {

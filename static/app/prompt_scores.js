@@ -1,8 +1,9 @@
 // Scores of every head on the prompt that is shown, computed only when the wall is ordered by one: layer by layer, a newer
 // prompt first, from the patterns that the engine gives. Long prompts are scored on their beginning, which sees nothing later.
 import { scoredCells, scoresOfHeads } from "../lib/head_scores.js";
+import { later } from "./later.js";
 import { partsOf } from "./scores.js";
-import { store, whenIdle } from "./state.js";
+import { store } from "./state.js";
 
 /** Tokens that are scored: N * 256 * 256 weights of a layer are a few MB. */
 const MOST = 256;
@@ -29,10 +30,9 @@ async function compute(trace) {
   store.set({ promptScores: found });
   try {
     for (let layer = 0; layer < L; layer += 1) {
-      await whenIdle();
-      if (store.state.trace !== trace) return;
-      const patterns = await trace.window({ layer, head0: 0, heads: N, ...region, reduce: "max" });
-      if (store.state.trace !== trace) return;
+      const asked = { layer, head0: 0, heads: N, ...region, reduce: /** @type {const} */ ("max") };
+      const patterns = await later(() => (store.state.trace === trace ? trace.window(asked) : null));
+      if (!patterns || store.state.trace !== trace) return;
       found = { ...found, layers: [...found.layers, scoresOfHeads(patterns, N, cells)], done: layer === L - 1 };
       store.set({ promptScores: found });
     }

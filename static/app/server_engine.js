@@ -210,8 +210,14 @@ class ServerTrace {
   /**
    * @param {number} position
    * @param {number} target
+   * @param {import("./state.js").Turn} turn
    */
-  async ranks(position, target) {
+  async ranks(position, target, turn = (ask) => ask()) {
+    return turn(() => this.#ranks(position, target));
+  }
+
+  /** @param {number} position @param {number} target */
+  #ranks(position, target) {
     return Promise.all(Array.from({ length: this.shape.L + 1 }, async (_, layer) => rankOf(await this.#depth(position, layer), target)));
   }
 

@@ -11,14 +11,16 @@ import { openingOf } from "./openings.js";
 import { dismiss, notify, store } from "./state.js";
 
 const PAUSE_MS = 200;
+/** A slow device has many submits, and where a CPU stands in for it, drawing a number takes from it. */
+const PROGRESS_MS = 100;
 /** Cutting up more than this would hold the page up for seconds; no model here takes nearly as many tokens. */
 const MOST_CHARACTERS = 400_000;
 const EXAMPLE_IDS = "1, 2, 3, 1, 2, 3";
 
 /** @type {AbortController} */
 let loading = new AbortController();
-/** @type {AbortController} */
-let running = new AbortController();
+/** The run that is on its way. @type {AbortController | null} */
+let running = null;
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let timer;
 /** Prompt or ids of the picture that is shown or being computed, so that the same one is not computed twice. */
@@ -49,7 +51,7 @@ export async function chooseModel(id) {
   const entry = store.state.models.find((model) => model.id === id && model.files);
   if (!entry) throw new Error(`There is no model ${JSON.stringify(id)} here; the model menu lists those that are.`);
   loading.abort();
-  running.abort();
+  giveWay();
   loading = new AbortController();
   const mine = loading;
   const fresh = store.state.entry?.id !== id;
@@ -138,7 +140,7 @@ function setModelState(id, words) {
 }
 
 /**
- * Takes what was typed: chips at once, the picture after a pause.
+ * Takes what was written: chips at once, the picture after a pause, or `now` where the prompt came whole.
  * @param {string} prompt
  * @param {{now?: boolean}} [options]
  */
@@ -146,9 +148,19 @@ export function setPrompt(prompt, { now = false } = {}) {
   store.set({ prompt: boxText(prompt) });
   tokenise();
   clearTimeout(timer);
-  if (now) return void compute();
   store.set({ due: true });
+  if (now) return void compute();
+  if (store.state.prompt !== wanted && !store.state.promptError && !cutting) giveWay();
   timer = setTimeout(() => void compute(), PAUSE_MS);
+}
+
+/** A run that nobody waits for ends after its submits, so that the device is free when the next one begins. */
+function giveWay() {
+  if (!running) return;
+  running.abort();
+  running = null;
+  wanted = "";
+  store.set({ progress: null });
 }
 
 /** Cuts up what stands in the box; what is no prompt for this model is refused, and the picture stays. */
@@ -207,15 +219,15 @@ export async function compute() {
   const { engine, typed, promptError, prompt, trace, tokens } = store.state;
   if (!engine || promptError || !tokens) return;
   if (prompt === wanted && trace) return;
-  running.abort();
-  running = new AbortController();
-  const mine = running;
+  giveWay();
   wanted = prompt;
   if (typed.length === 0) {
     trace?.destroy();
     store.set({ trace: null, shown: [], stale: false, progress: null });
     return;
   }
+  const mine = new AbortController();
+  running = mine;
   store.set({ stale: true });
   try {
     const next = await runTimed(
@@ -224,6 +236,7 @@ export async function compute() {
       mine,
     );
     if (mine !== running) return next.destroy();
+    running = null;
     const old = store.state.trace;
     store.set({ trace: next, shown: typed, stale: false, progress: null });
     announce(`Computed ${plural(typed.length, "token")}.`);
@@ -231,7 +244,7 @@ export async function compute() {
     old?.destroy();
   } catch (error) {
     if (mine !== running) return;
-    wanted = "";
+    [running, wanted] = [null, ""];
     store.set({ progress: null });
     const text = aborted(error)
       ? `Computing was cancelled; ${store.state.trace ? "the picture is the one before" : "there is no picture yet"}.`
@@ -249,8 +262,12 @@ function runTimed(engine, ids, mine) {
   const since = performance.now();
   const cancel = () => mine.abort();
   const what = `Computing ${plural(ids.length, "token")}`;
+  let said = -Infinity;
   const onProgress = (/** @type {number} */ part) => {
-    if (mine === running) store.set({ progress: { what, done: part, total: 1, unit: "%", since, cancel } });
+    const now = performance.now();
+    if (mine !== running || now < said + PROGRESS_MS) return;
+    said = now;
+    store.set({ progress: { what, done: part, total: 1, unit: "%", since, cancel } });
   };
   onProgress(0);
   return engine.run(ids, { onProgress, signal: mine.signal });

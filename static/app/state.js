@@ -54,11 +54,13 @@ import { Store } from "./store.js";
  * @property {(request: {layer: number, row0: number, rows: number, target?: number}) => Promise<LensRows>} lensRows
  * @property {() => Promise<{ids: Uint32Array | Int32Array, logprobs: Float32Array}>} lens
  * @property {"rows" | "columns"} [lensOrder] how the lens is filled fastest; rows when absent
- * @property {(position: number, target: number) => Promise<ArrayLike<number>>} ranks
+ * @property {(position: number, target: number, turn?: Turn) => Promise<ArrayLike<number>>} ranks in pieces, each when it is its turn
  * @property {(name: string, layer?: number) => Promise<Float32Array | Int32Array>} read
  * @property {string} [attentionKernel] the kernel that attended
  * @property {() => void} destroy
  */
+
+/** @typedef {<T>(ask: () => Promise<T>) => Promise<T>} Turn */
 
 /**
  * Part of the patterns of some heads, reduced to outRows x outCols pixels.

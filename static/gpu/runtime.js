@@ -231,11 +231,22 @@ export class Model {
   }
 
   /**
-   * Submit a plan's steps, at most two ahead of the device; `onDone` gets the work and ms of each step that has run.
+   * Run a plan's steps; `onDone` gets the work and ms of each step that has run.
    * @param {import("./plan.js").Builder} plan @param {Lookup} buffers @param {AbortSignal} [signal]
    * @param {(flops: number, ms: number) => void} [onDone] @param {Replay} [replay]
    */
   async runSteps(plan, buffers, signal, onDone, replay) {
+    await Promise.all(await this.submitSteps(plan, buffers, signal, onDone, replay));
+    signal?.throwIfAborted();
+  }
+
+  /**
+   * The same up to the last submit: one step runs and one is ready, so that the device never waits and who comes next waits for
+   * two at most. Gives what each step resolves with when it has run.
+   * @param {import("./plan.js").Builder} plan @param {Lookup} buffers @param {AbortSignal} [signal]
+   * @param {(flops: number, ms: number) => void} [onDone] @param {Replay} [replay]
+   */
+  async submitSteps(plan, buffers, signal, onDone, replay) {
     const every = { get: (/** @type {string} */ name) => buffers.get(name) ?? this.weights.get(name) };
     /** @type {Promise<void>[]} */
     const running = [];
@@ -251,10 +262,9 @@ export class Model {
       });
       finished.catch(() => {}); // awaited below, or after an earlier failure that says the same
       running.push(finished);
-      if (running.length > 2) await running[running.length - 3];
+      if (running.length > 1) await running[running.length - 2];
     }
-    await Promise.all(running);
-    signal?.throwIfAborted();
+    return running;
   }
 
   /** Free the weights. Traces of this model answer no more queries afterwards. */

@@ -21,6 +21,8 @@ export { BadQuery };
  */
 /** @typedef {import("./lens.js").LensRows} LensRows */
 
+/** The kernels take eight rows together. */
+const TURN_ROWS = 8;
 const MAX_ANSWER_BYTES = 64 * 2 ** 20;
 
 /** One prompt after its prefill. `destroy` frees its buffers. */
@@ -136,14 +138,20 @@ export class Trace {
   }
 
   /**
-   * Rank of a token through depth at one position [L+1]; 0 = most likely.
-   * @param {number} position @param {number} target @param {AbortSignal} [signal]
+   * Rank of a token through depth at one position [L+1]; 0 = most likely. turn: asks TURN_ROWS layers when it is their turn;
+   * without it all are asked together.
+   * @param {number} position @param {number} target @param {<T>(ask: () => Promise<T>) => Promise<T>} [turn]
    */
-  async ranks(position, target, signal) {
+  async ranks(position, target, turn) {
     this.within("position", position, 1, this.shape.T);
     const sources = Array.from({ length: this.shape.L + 1 }, (_, layer) => /** @type {Source} */ ([layer, position, 1]));
-    const { targetRank } = await lensOf(this, sources, target, signal);
-    return Uint32Array.from(targetRank);
+    /** @type {number[]} */
+    const ranks = [];
+    for (const part of turn ? batches(sources, TURN_ROWS) : [sources]) {
+      const ask = () => lensOf(this, part, target);
+      ranks.push(...(await (turn ? turn(ask) : ask())).targetRank);
+    }
+    return Uint32Array.from(ranks);
   }
 
   /**
@@ -237,8 +245,12 @@ export class Trace {
     try {
       for (const [name, values] of Object.entries(given)) kernels.write(kernels.find(scratch, name), values);
       const both = { get: (/** @type {string} */ name) => scratch.get(name) ?? this.buffers.get(name) };
-      await this.model.runSteps(plan, both, signal);
-      return await kernels.read(wanted.map(([name, words]) => [kernels.find(scratch, name), 4 * words]));
+      const running = await this.model.submitSteps(plan, both, signal);
+      // Reading waits for the steps itself; what they complain of comes with theirs.
+      const answer = kernels.read(wanted.map(([name, words]) => [kernels.find(scratch, name), 4 * words]));
+      await Promise.all([answer, ...running]);
+      signal?.throwIfAborted();
+      return await answer;
     } finally {
       scratch.destroy();
     }
