@@ -18,12 +18,12 @@ from server.trace_names import GLOBAL_SHAPES
 WRITTEN_BY = {
     "embed": "embedding",
     **dict.fromkeys(("attn_norm", "q_normed", "k_normed", "mlp_norm", "final_norm"), "rmsnorm"),
-    **dict.fromkeys(("q_proj", "k_proj", "v", "attn_out", "gate", "up", "mlp_out", "logits"), "matmul"),
-    **dict.fromkeys(("q", "k"), "rope"),
+    **dict.fromkeys(("q_proj", "k_proj", "attn_out", "gate", "up", "mlp_out", "logits"), "matmul"),
+    **dict.fromkeys(("q", "k", "v"), "rope"),
     **dict.fromkeys(("lse", "z"), "attention_fa2"),
     "pattern": "attention_probs",
     "act": "swiglu",
-    **dict.fromkeys(("resid_mid", "resid_post"), "add"),
+    **dict.fromkeys(("resid_mid", "resid_post"), "matmul"),
     "lens_logprobs": "lens",
 }
 ABSOLUTE = frozenset({"pattern", "lse", "lens_logprobs"})

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 import wgpu
 
 from webgpu.kernels import Kernels
-from webgpu.layout import padded
+from webgpu.pieces import padded
 
 
 class Buffers(dict[str, wgpu.GPUBuffer]):

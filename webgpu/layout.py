@@ -10,19 +10,16 @@ but the two extras of `harmless`.
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from webgpu.config import Config
 from webgpu.config_fields import show
+from webgpu.pieces import NONE, Piece, Placed, padded, row_bytes, stack
 from weights.checkpoint import Blocks
 
 MAX_BINDING_BYTES = 128 << 20
 FORMATS = {"F32": 0, "F16": 1, "BF16": 2, "Q4_1": 3, "Q8_0": 4}
-# By format: bytes of 32 weights of a row, and of the scales beside them.
-BLOCK_BYTES = ((128, 0), (64, 0), (64, 0), (16, 4), (32, 2))
-NONE = "none"
 # By the type that Checkpoint.read gives (uint16 is bf16): its words, and the exponent's bits, all ones for NaN and inf.
 EXPONENTS = {"float32": (np.uint32, 0x7F800000), "float16": (np.uint16, 0x7C00), "uint16": (np.uint16, 0x7F80)}
 EMBED, HEAD, NORM = "model.embed_tokens.weight", "lm_head.weight", "model.norm.weight"
@@ -34,30 +31,6 @@ class WeightsMismatch(ValueError):
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
         self.code = code
-
-
-@dataclass(frozen=True)
-class Piece:
-    """Rows row0 .. row0+rows-1 of a tensor, in a buffer of `bytes` (a multiple of 16, the end padded with zeros).
-
-    The scales of its blocks, where it has any, lie in the buffer `scales` of `scale_bytes`.
-    """
-
-    buffer: str
-    row0: int
-    rows: int
-    bytes: int
-    scales: str = NONE
-    scale_bytes: int = 0
-
-
-@dataclass(frozen=True)
-class Placed:
-    """A tensor on the GPU: its shape, its storage format and its pieces in row order."""
-
-    shape: tuple[int, ...]
-    fmt: int
-    pieces: tuple[Piece, ...]
 
 
 def tensor_shapes(config: Config) -> dict[str, tuple[int, ...]]:
@@ -157,7 +130,8 @@ def check_shape(name: str, shape: tuple[int, ...], wanted: tuple[int, ...]) -> N
 
 
 def place(config: Config, dtypes: Mapping[str, str], most_bytes: int = MAX_BINDING_BYTES) -> dict[str, Placed]:
-    """Split every tensor into buffers of at most `most_bytes`. dtypes: name -> a key of FORMATS."""
+    """Split every tensor into buffers of at most `most_bytes`, and stack those that share one. dtypes: name -> a key of
+    FORMATS."""
     shapes = tensor_shapes(config)
     placed = {}
     for name, shape in shapes.items():
@@ -175,15 +149,4 @@ def place(config: Config, dtypes: Mapping[str, str], most_bytes: int = MAX_BINDI
             scales = (f"{buffer}~scales", padded(rows * scales_wide)) if scales_wide else (NONE, 0)
             pieces.append(Piece(buffer, row0, rows, padded(rows * wide), *scales))
         placed[name] = Placed(shape, fmt, tuple(pieces))
-    return placed
-
-
-def row_bytes(fmt: int, width: int) -> tuple[int, int]:
-    """Bytes of a row of `width` weights in a storage format, and of its scales."""
-    weights, scales = BLOCK_BYTES[fmt]
-    return width * weights // 32, width * scales // 32
-
-
-def padded(count_bytes: int) -> int:
-    """Bytes rounded up to 16: kernels read whole vec4s."""
-    return max(16, (count_bytes + 15) // 16 * 16)
+    return stack(placed, config.L, most_bytes)

@@ -1,5 +1,5 @@
 // Matrix product of few tokens (2 to 32) on a GPU: a weight row is read by a team, as in matvec_groups.wgsl.
-//   out[t,m] = sum_d x[t,d] weight[m,d] + bias[m]
+//   out[t,m] = sum_d x[t,d] weight[m,d] + bias[m] + residual[t,m]
 // Grid: a workgroup owns 8 rows and 8 columns of out, each of its two teams of 32 invocations 8 x 4; blocks of rows vary
 //       fastest, so that the second finds the weights in the cache; folded into y.
 // In:  x [T,d_in] f32, weight [d_out,d_in] in WEIGHT_FORMAT (d_in a multiple of 8), bias [d_out] f32 when HAS_BIAS,
@@ -14,13 +14,20 @@
 override WEIGHT_FORMAT: u32 = 0;  // 0 = f32, 1 = two f16 a word, 2 = two bf16 a word, 3 = Q4_1 blocks, 4 = Q8_0 blocks
 override HAS_BIAS: bool = false;
 
-struct Params { T: u32, d_in: u32, d_out: u32, out_row0: u32, out_col0: u32, out_stride: u32 }
+struct Params { T: u32, d_in: u32, d_out: u32, out_row0: u32, out_col0: u32, out_stride: u32, add_residual: u32 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> x: array<vec4f>;
 @group(0) @binding(2) var<storage, read> weight: array<vec4u>;
 @group(0) @binding(3) var<storage, read> scales: array<u32>;
 @group(0) @binding(4) var<storage, read> bias: array<f32>;
-@group(0) @binding(5) var<storage, read_write> out: array<f32>;
+@group(0) @binding(5) var<storage, read> residual: array<f32>;
+@group(0) @binding(6) var<storage, read_write> out: array<f32>;
+
+fn write1(at: u32, value: f32) {  // the residual stream, where one is added, lies as out does
+  var sum = value;
+  if (p.add_residual == 1) { sum += residual[at]; }
+  out[at] = sum;
+}
 
 const TEAM = 32u;
 const STRIDE = 2 * TEAM + 1;  // one more than a row, so that a team's invocations read from different banks
@@ -99,5 +106,5 @@ fn main(@builtin(workgroup_id) id: vec3u, @builtin(num_workgroups) groups: vec3u
   var total = 0.0;
   for (var i = 0u; i < TEAM; i++) { total += parts[own * STRIDE + local / TEAM * TEAM + i]; }
   if (HAS_BIAS) { total += bias[m]; }
-  out[(p.out_row0 + t) * p.out_stride + p.out_col0 + m] = total;
+  write1((p.out_row0 + t) * p.out_stride + p.out_col0 + m, total);
 }

@@ -1,5 +1,5 @@
 // Matrix product of many tokens on a GPU: the textbook tile in workgroup memory. Compare matmul.wgsl.
-//   out[t,m] = sum_d x[t,d] weight[m,d] + bias[m]
+//   out[t,m] = sum_d x[t,d] weight[m,d] + bias[m] + residual[t,m]
 // Grid: a workgroup owns 32 rows and 64 columns of out; blocks of columns vary fastest; folded into y. Its 256 invocations
 //       are four slices of 64; one owns 8 rows x 4 columns in registers, over its slice's 8 of every 32 features.
 // In:  x [T,d_in] f32, weight [d_out,d_in] in WEIGHT_FORMAT (d_in a multiple of 8), bias [d_out] f32 when HAS_BIAS,
@@ -17,13 +17,20 @@
 override WEIGHT_FORMAT: u32 = 0;  // 0 = f32, 1 = two f16 a word, 2 = two bf16 a word, 3 = Q4_1 blocks, 4 = Q8_0 blocks
 override HAS_BIAS: bool = false;
 
-struct Params { T: u32, d_in: u32, d_out: u32, out_row0: u32, out_col0: u32, out_stride: u32 }
+struct Params { T: u32, d_in: u32, d_out: u32, out_row0: u32, out_col0: u32, out_stride: u32, add_residual: u32 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> x: array<vec4f>;
 @group(0) @binding(2) var<storage, read> weight: array<vec4u>;
 @group(0) @binding(3) var<storage, read> scales: array<u32>;
 @group(0) @binding(4) var<storage, read> bias: array<f32>;
-@group(0) @binding(5) var<storage, read_write> out: array<f32>;
+@group(0) @binding(5) var<storage, read> residual: array<f32>;
+@group(0) @binding(6) var<storage, read_write> out: array<f32>;
+
+fn write1(at: u32, value: f32) {  // the residual stream, where one is added, lies as out does
+  var sum = value;
+  if (p.add_residual == 1) { sum += residual[at]; }
+  out[at] = sum;
+}
 
 const ROW = 9u;                                  // vec4s from row to row of a tile, eight of them in use
 var<workgroup> tokens: array<vec4f, 32 * ROW>;   // [token][feature / 4]
@@ -88,7 +95,7 @@ fn write4(t: u32, m: u32, values: vec4f) {  // every fourth token of one column
   var b = 0.0;
   if (HAS_BIAS) { b = bias[m]; }
   for (var i = 0u; i < 4; i++) {
-    if (t + 4 * i < p.T) { out[(p.out_row0 + t + 4 * i) * p.out_stride + p.out_col0 + m] = values[i] + b; }
+    if (t + 4 * i < p.T) { write1((p.out_row0 + t + 4 * i) * p.out_stride + p.out_col0 + m, values[i] + b); }
   }
 }
 fn write16(t: u32, m: u32, sum: mat4x4f) {

@@ -1,5 +1,5 @@
 // Matrix product of many tokens, a quad of invocations sharing every word of x. See matmul.wgsl.
-//   out[t,m] = sum_d x[t,d] weight[m,d] + bias[m]
+//   out[t,m] = sum_d x[t,d] weight[m,d] + bias[m] + residual[t,m]
 // Grid: a quad owns 8 rows (16 when TALL) and 32 columns of out, each of its lanes 8 columns in registers; columns vary
 //      fastest; folded into y.
 // In:  x [T,d_in] f32, weight [d_out,d_in] in WEIGHT_FORMAT (d_in a multiple of 8), bias [d_out] f32 when HAS_BIAS, scales of
@@ -15,13 +15,20 @@ override WEIGHT_FORMAT: u32 = 0;  // 0 = f32, 1 = two f16 a word, 2 = two bf16 a
 override HAS_BIAS: bool = false;
 override TALL: bool = false;
 
-struct Params { T: u32, d_in: u32, d_out: u32, out_row0: u32, out_col0: u32, out_stride: u32 }
+struct Params { T: u32, d_in: u32, d_out: u32, out_row0: u32, out_col0: u32, out_stride: u32, add_residual: u32 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> x: array<vec4f>;
 @group(0) @binding(2) var<storage, read> weight: array<u32>;
 @group(0) @binding(3) var<storage, read> scales: array<u32>;
 @group(0) @binding(4) var<storage, read> bias: array<f32>;
-@group(0) @binding(5) var<storage, read_write> out: array<f32>;
+@group(0) @binding(5) var<storage, read> residual: array<f32>;
+@group(0) @binding(6) var<storage, read_write> out: array<f32>;
+
+fn write1(at: u32, value: f32) {  // the residual stream, where one is added, lies as out does
+  var sum = value;
+  if (p.add_residual == 1) { sum += residual[at]; }
+  out[at] = sum;
+}
 
 struct Eight { lo: vec4f, hi: vec4f }       // eight features of a token, or weights of a column
 struct Eights { lo: mat4x4f, hi: mat4x4f }  // those of four columns
@@ -95,7 +102,7 @@ fn write16(t: u32, lane: u32, m: u32, sum: mat4x4f) {
       if (row >= p.T || m + j >= p.d_out) { continue; }
       var b = 0.0;
       if (HAS_BIAS) { b = bias[m + j]; }
-      out[(p.out_row0 + row) * p.out_stride + p.out_col0 + m + j] = sum[k][j] + b;
+      write1((p.out_row0 + row) * p.out_stride + p.out_col0 + m + j, sum[k][j] + b);
     }
   }
 }

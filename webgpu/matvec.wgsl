@@ -1,5 +1,5 @@
 // Matrix product for one token (decoding), where reading the weights is all the work; several tokens each by itself.
-//   out[t,m] = sum_d x[t,d] weight[m,d] + bias[m]
+//   out[t,m] = sum_d x[t,d] weight[m,d] + bias[m] + residual[t,m]
 // Grid: one invocation owns 4 columns of out for one token; folded into y.
 // In:  x [T,d_in] f32, weight [d_out,d_in] in WEIGHT_FORMAT (d_in a multiple of 8), bias [d_out] f32 when HAS_BIAS,
 //      scales of the blocks of formats 3 and 4 (weights/blocks.py).
@@ -10,13 +10,20 @@
 override WEIGHT_FORMAT: u32 = 0;  // 0 = f32, 1 = two f16 a word, 2 = two bf16 a word, 3 = Q4_1 blocks, 4 = Q8_0 blocks
 override HAS_BIAS: bool = false;
 
-struct Params { T: u32, d_in: u32, d_out: u32, out_row0: u32, out_col0: u32, out_stride: u32 }
+struct Params { T: u32, d_in: u32, d_out: u32, out_row0: u32, out_col0: u32, out_stride: u32, add_residual: u32 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> x: array<vec4f>;
 @group(0) @binding(2) var<storage, read> weight: array<vec4u>;
 @group(0) @binding(3) var<storage, read> scales: array<u32>;
 @group(0) @binding(4) var<storage, read> bias: array<f32>;
-@group(0) @binding(5) var<storage, read_write> out: array<f32>;
+@group(0) @binding(5) var<storage, read> residual: array<f32>;
+@group(0) @binding(6) var<storage, read_write> out: array<f32>;
+
+fn write1(at: u32, value: f32) {  // the residual stream, where one is added, lies as out does
+  var sum = value;
+  if (p.add_residual == 1) { sum += residual[at]; }
+  out[at] = sum;
+}
 
 struct Eight { lo: vec4f, hi: vec4f }
 
@@ -72,6 +79,6 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) group
   for (var i = 0u; i < 4 && m + i <= last; i++) {
     var b = 0.0;
     if (HAS_BIAS) { b = bias[m + i]; }
-    out[(p.out_row0 + t) * p.out_stride + p.out_col0 + m + i] = sum[i] + b;
+    write1((p.out_row0 + t) * p.out_stride + p.out_col0 + m + i, sum[i] + b);
   }
 }

@@ -1,5 +1,5 @@
 // Matrix product for one token with blocks of weights, a quad of invocations sharing every word of x. See matvec.wgsl.
-//   out[m] = sum_d x[d] weight[m,d] + bias[m]          weight = d * q + m within a block (weights/blocks.py)
+//   out[m] = sum_d x[d] weight[m,d] + bias[m] + residual[m]        weight = d * q + m within a block (weights/blocks.py)
 // Grid: one invocation owns 8 columns of out, a quad 32; folded into y.
 // In:  x [d_in] f32, weight [d_out,d_in] as quants and scales in WEIGHT_FORMAT 3 or 4 (d_in a multiple of 32), bias [d_out]
 //      f32 when HAS_BIAS.
@@ -13,13 +13,20 @@
 override WEIGHT_FORMAT: u32 = 3;  // 3 = Q4_1 blocks, 4 = Q8_0 blocks
 override HAS_BIAS: bool = false;
 
-struct Params { d_in: u32, d_out: u32, out_row0: u32, out_col0: u32, out_stride: u32 }
+struct Params { d_in: u32, d_out: u32, out_row0: u32, out_col0: u32, out_stride: u32, add_residual: u32 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> x: array<vec4f>;
 @group(0) @binding(2) var<storage, read> weight: array<u32>;
 @group(0) @binding(3) var<storage, read> scales: array<u32>;
 @group(0) @binding(4) var<storage, read> bias: array<f32>;
-@group(0) @binding(5) var<storage, read_write> out: array<f32>;
+@group(0) @binding(5) var<storage, read> residual: array<f32>;
+@group(0) @binding(6) var<storage, read_write> out: array<f32>;
+
+fn write1(at: u32, value: f32) {  // the residual stream, where one is added, lies as out does
+  var sum = value;
+  if (p.add_residual == 1) { sum += residual[at]; }
+  out[at] = sum;
+}
 
 struct Eight { lo: vec4f, hi: vec4f }
 struct Block { own: Eight, x: Eight, y: Eight, diagonal: Eight, sum: f32 }  // as the quad swaps them
@@ -68,7 +75,7 @@ fn write4(m: u32, sums: vec4f) {
     if (m + i >= p.d_out) { continue; }
     var b = 0.0;
     if (HAS_BIAS) { b = bias[m + i]; }
-    out[p.out_row0 * p.out_stride + p.out_col0 + m + i] = sums[i] + b;
+    write1(p.out_row0 * p.out_stride + p.out_col0 + m + i, sums[i] + b);
   }
 }
 

@@ -25,7 +25,7 @@ from webgpu.variants import pick
 
 __all__ = [
     "BF16", "F16", "F32", "FEW_TOKENS", "MAX_GROUPS", "MAX_HEAD_DIM", "MAX_TURNS", "NONE", "Q4_1", "Q8_0", "QUAD_ROWS",
-    "Dispatch", "UnsupportedShape", "add", "attention", "attention_operation", "attention_probs", "attention_scratch",
+    "Dispatch", "UnsupportedShape", "attention", "attention_operation", "attention_probs", "attention_scratch",
     "attention_turns", "ceil_div", "embedding", "fold", "matmul", "product_operation", "rmsnorm", "rope", "swiglu",
 ]  # fmt: skip
 
@@ -45,13 +45,17 @@ def embedding(ids, table, out, *, T, D, v0, v_count, fmt, scales=NONE) -> Dispat
     )
 
 
-def rmsnorm(x, weight, out, *, rows, width, eps, variant=None) -> Dispatch:
-    """Normalise rows of [rows,width]; QK-norm is rows = T * heads, width = H. weight is f32."""
+def rmsnorm(x, weight, out, *, rows, width, eps, heads=1, N=1, stride=None, variant=None) -> Dispatch:
+    """Normalise rows into out [rows,width]; x [rows,width] and weight [width] f32.
+
+    QK-norm: rows = T * heads, width = H; x has `stride` numbers a token, which begin with its heads; weight [2,H] is
+    for the first N of them and for the others.
+    """
     groups = pick("norm", variant) == "groups"
     return Dispatch(
         "rmsnorm_groups" if groups else "rmsnorm",
         {},
-        {"rows": rows, "width": width, "eps": eps},
+        {"rows": rows, "width": width, "heads": heads, "N": N, "stride": stride or width, "eps": eps},
         fold(rows if groups else ceil_div(rows, 8)),
         {"x": x, "weight": weight, "out": out},
     )
@@ -64,9 +68,11 @@ def product_operation(T: int) -> str:
 
 def matmul(
     x, weight, bias, out, *, T, d_in, d_out, fmt, scales=NONE, out_row0=0, out_col0=0, out_stride=None,
-    variant=None,
+    residual=NONE, variant=None,
 ) -> Dispatch:  # fmt: skip
-    """Write x [T,d_in] times weight [d_out,d_in] transposed, plus bias [d_out] unless None.
+    """Write x [T,d_in] times weight [d_out,d_in] transposed, plus bias [d_out] unless None, plus residual.
+
+    residual lies as out does and is another buffer; "none" adds nothing.
 
     T = 1 takes matvec; a d_in that is not a multiple of 8 takes the plain matmul_any. variant names one of
     webgpu/variants.py for product_operation(T); None is the first.
@@ -78,8 +84,9 @@ def matmul(
         "out_row0": out_row0,
         "out_col0": out_col0,
         "out_stride": d_out if out_stride is None else out_stride,
+        "add_residual": int(residual != NONE),
     }
-    bindings = {"x": x, "weight": weight, "bias": NONE if bias is None else bias, "out": out}
+    bindings = {"x": x, "weight": weight, "bias": NONE if bias is None else bias, "residual": residual, "out": out}
     if d_in % 8:  # never blocks: their rows are multiples of 32
         return Dispatch("matmul_any", overrides, {"T": T, **params}, fold(ceil_div(T * d_out, 64)), bindings)
     bindings["scales"] = scales
@@ -113,24 +120,21 @@ def _matmul_groups(T: int, overrides: dict, params: dict, bindings: dict) -> Dis
     return Dispatch("matmul_groups", overrides, {"T": T, **params}, fold(tiles), bindings)
 
 
-def rope(x, cos, sin, out, *, T, heads, H, out_row0=0, rotate=True) -> Dispatch:
-    """Rotate x [T,heads,H] by tables cos and sin [T,H/2]; rotate=False copies (the tables may be "none")."""
+def rope(x, qkv, cos, sin, q, k, v, *, T, N, K, H, stride=None, out_row0=0, rotate=True) -> Dispatch:
+    """Rotate the N + K heads that each row of x [T,stride] begins with, by tables cos and sin [T,H/2] -> q [T,N,H], k.
+
+    qkv [T,N+2K,H]: its last K heads are copied to v. k and v [..,K,H] are written from row out_row0 on. stride: that of
+    qkv if None; rotate=False copies (the tables may be "none").
+    """
     if H % 2:
         raise UnsupportedShape(f"head dimension is {H}; rotary pairs need an even one.")
-    return Dispatch(
-        "rope",
-        {"ROTATE": rotate},
-        {"T": T, "heads": heads, "H": H, "out_row0": out_row0},
-        fold(ceil_div(T * heads * H // 2, 64)),
-        {"x": x, "cos_table": cos if rotate else NONE, "sin_table": sin if rotate else NONE, "out": out},
-    )
+    heads = N + 2 * K
+    params = {"T": T, "N": N, "K": K, "H": H, "stride": stride or heads * H, "out_row0": out_row0}
+    tables = {"cos_table": cos if rotate else NONE, "sin_table": sin if rotate else NONE}
+    bindings = {"x": x, "qkv": qkv, **tables, "q": q, "k": k, "v": v}
+    return Dispatch("rope", {"ROTATE": rotate}, params, fold(ceil_div(T * heads * H // 2, 64)), bindings)
 
 
-def swiglu(gate, up, out, *, count) -> Dispatch:
-    """out = silu(gate) * up, elementwise."""
-    return Dispatch("swiglu", {}, {"count": count}, fold(ceil_div(count, 64)), {"gate": gate, "up": up, "out": out})
-
-
-def add(a, b, out, *, count) -> Dispatch:
-    """out = a + b, elementwise; out is neither a nor b."""
-    return Dispatch("add", {}, {"count": count}, fold(ceil_div(count, 64)), {"a": a, "b": b, "out": out})
+def swiglu(gate_up, out, *, T, F) -> Dispatch:
+    """out [T,F] = silu(gate) * up, where a row of gate_up [T,2F] is F gates and then F of up."""
+    return Dispatch("swiglu", {}, {"T": T, "F": F}, fold(ceil_div(T * F, 64)), {"gate_up": gate_up, "out": out})

@@ -11,12 +11,14 @@ A binding is a buffer's name, or `name@start+bytes` for a part of it (start a mu
 The residual stream entering layer l is `resid.l`; `resid.L` is what leaves the last one.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 from webgpu import ops
 from webgpu.config import Config
-from webgpu.layout import EMBED, HEAD, NORM, Placed, padded
+from webgpu.layout import EMBED, HEAD, NORM
+from webgpu.pieces import STACKS, Placed, padded, runs
 
 # A multiple of 64, so that every chunk's rows start on a multiple of 256 bytes whatever their width.
 CHUNK_TOKENS = 256
@@ -28,8 +30,7 @@ ZERO = "zero"  # what a Copy reads to clear a buffer
 CACHE = frozenset({"k", "v"})
 TRACE = frozenset({"q", "k", "v", "lse", "resid"})
 RECORD = TRACE | {
-    "attn_norm", "q_proj", "k_proj", "q_normed", "k_normed", "z", "attn_out",
-    "resid_mid", "mlp_norm", "gate", "up", "act", "mlp_out",
+    "attn_norm", "qkv", "qk_normed", "z", "attn_out", "resid_mid", "mlp_norm", "gate_up", "act", "mlp_out",
 }  # fmt: skip
 
 
@@ -94,24 +95,28 @@ class Builder:
         step.dispatches += dispatches if isinstance(dispatches, list) else [dispatches]
         step.flops += flops
 
-    def norm(self, x: str, weight: str, out: str, rows: int, width: int) -> str:
-        """RMSNorm of `rows` rows."""
-        how = {"eps": self.config.eps, "variant": self.choice.get("norm")}
+    def norm(self, x: str, weight: str, out: str, rows: int, width: int, **heads: int) -> str:
+        """RMSNorm of `rows` rows; heads: those of QK-norm, see ops.rmsnorm."""
+        how = {"eps": self.config.eps, "variant": self.choice.get("norm"), **heads}
         dispatch = ops.rmsnorm(x=x, weight=weight, out=out, rows=rows, width=width, **how)
         self.emit(dispatch, 4 * rows * width)
         return out
 
-    def product(self, x: str, tensor: str, out: str, T: int, out_row0: int = 0) -> str:
-        """x [T,d_in] times a weight matrix, piece by piece, with its bias where there is one."""
-        weight, bias = self.placed[tensor], self.placed.get(tensor.removesuffix(".weight") + ".bias")
-        d_out, d_in = weight.shape
-        for index, piece in enumerate(weight.pieces):
+    def product(self, x: str, tensors: Sequence[str], out: str, T: int, residual: str = ops.NONE) -> str:
+        """x [T,d_in] times weight matrices, whose columns lie side by side in rows of out, with their biases; plus
+        residual, which lies as out does."""
+        weights = [self.placed[tensor] for tensor in tensors]
+        biases = [self.placed[bias] for tensor in tensors if (bias := bias_of(tensor)) in self.placed]
+        d_in, across, col0 = weights[0].shape[1], sum(weight.shape[0] for weight in weights), 0
+        most_rows = max(across if self.submit_flops is None else self.submit_flops // (2 * T * d_in), 1)
+        for run, bias in zip_longest(runs(weights, most_rows), runs(biases, most_rows)):
             dispatch = ops.matmul(
-                x=x, weight=piece.buffer, bias=bias.pieces[index].buffer if bias else None, out=out, T=T, d_in=d_in,
-                d_out=piece.rows, fmt=weight.fmt, scales=piece.scales, out_row0=out_row0, out_col0=piece.row0,
-                out_stride=d_out, variant=self.choice.get(ops.product_operation(T)),
+                x=x, weight=run.weight, bias=bias.weight if bias else None, out=out, T=T, d_in=d_in, d_out=run.rows,
+                fmt=run.fmt, scales=run.scales, out_col0=col0, out_stride=across, residual=residual,
+                variant=self.choice.get(ops.product_operation(T)),
             )  # fmt: skip
-            self.emit(dispatch, 2 * T * d_in * piece.rows)
+            self.emit(dispatch, 2 * T * d_in * run.rows)
+            col0 += run.rows
         return out
 
     def head(self) -> str:
@@ -121,7 +126,7 @@ class Builder:
     def logits(self, x: str, rows: int) -> str:
         """Final norm and unembedding of `rows` rows of residual stream: logits [rows,V]."""
         normed = self.norm(x, NORM, self.buffer("final_norm", rows * self.config.D), rows, self.config.D)
-        return self.product(normed, self.head(), self.buffer("logits", rows * self.config.V), rows)
+        return self.product(normed, [self.head()], self.buffer("logits", rows * self.config.V), rows)
 
 
 class Forward(Builder):
@@ -159,42 +164,38 @@ class Forward(Builder):
         x = self.rows("resid", layer, c.D)
         norm = self.norm(x, at + "input_layernorm.weight", self.rows("attn_norm", layer, c.D), T, c.D)
         z = self.attention(layer, norm)
-        attn_out = self.product(z, at + "self_attn.o_proj.weight", self.rows("attn_out", layer, c.D), T)
-        mid = self.rows("resid_mid", layer, c.D)
-        self.emit(ops.add(a=x, b=attn_out, out=mid, count=T * c.D), T * c.D)
+        mid = self.add_product(layer, "attn_out", at + "self_attn.o_proj", z, x, self.rows("resid_mid", layer, c.D))
         norm = self.norm(mid, at + "post_attention_layernorm.weight", self.rows("mlp_norm", layer, c.D), T, c.D)
-        gate = self.product(norm, at + "mlp.gate_proj.weight", self.rows("gate", layer, c.F), T)
-        up = self.product(norm, at + "mlp.up_proj.weight", self.rows("up", layer, c.F), T)
+        gate_up = self.product(norm, stacked(at, "mlp.gate_up_proj"), self.rows("gate_up", layer, 2 * c.F), T)
         act = self.rows("act", layer, c.F)
-        self.emit(ops.swiglu(gate=gate, up=up, out=act, count=T * c.F), 8 * T * c.F)
-        mlp_out = self.product(act, at + "mlp.down_proj.weight", self.rows("mlp_out", layer, c.D), T)
-        out = self.rows("resid", layer + 1, c.D)
-        self.emit(ops.add(a=mid, b=mlp_out, out=out, count=T * c.D), T * c.D)
+        self.emit(ops.swiglu(gate_up=gate_up, out=act, T=T, F=c.F), 8 * T * c.F)
+        self.add_product(layer, "mlp_out", at + "mlp.down_proj", act, mid, self.rows("resid", layer + 1, c.D))
+
+    def add_product(self, layer: int, name: str, tensor: str, x: str, residual: str, out: str) -> str:
+        """The residual stream plus a product. If the product itself is to be kept, it is made once more by itself."""
+        if name in self.keep:
+            self.product(x, [tensor + ".weight"], self.rows(name, layer, self.config.D), self.T)
+        return self.product(x, [tensor + ".weight"], out, self.T, residual)
 
     def attention(self, layer: int, x: str) -> str:
         """Normed residual stream to z: projections, QK-norm, rotation, caches, attention."""
-        c, T, at = self.config, self.T, f"model.layers.{layer}.self_attn."
-        q = self.product(x, at + "q_proj.weight", self.rows("q_proj", layer, c.N * c.H), T)
-        k = self.product(x, at + "k_proj.weight", self.rows("k_proj", layer, c.K * c.H), T)
-        v_cache = self.buffer(f"v.{layer}", self.capacity * c.K * c.H)
-        k_cache = self.buffer(f"k.{layer}", self.capacity * c.K * c.H)
-        self.product(x, at + "v_proj.weight", v_cache, T, out_row0=self.offset)
+        c, T, at = self.config, self.T, f"model.layers.{layer}."
+        heads, stride = c.N + c.K, (c.N + 2 * c.K) * c.H
+        qkv = self.product(x, stacked(at, "self_attn.qkv_proj"), self.rows("qkv", layer, stride), T)
+        qk, qk_stride = qkv, stride
         if c.qk_norm:
-            q = self.norm(q, at + "q_norm.weight", self.rows("q_normed", layer, c.N * c.H), T * c.N, c.H)
-            k = self.norm(k, at + "k_norm.weight", self.rows("k_normed", layer, c.K * c.H), T * c.K, c.H)
-        rotated = self.rows("q", layer, c.N * c.H)
-        self.rotate(layer, q, rotated, c.N, 0)
-        self.rotate(layer, k, k_cache, c.K, self.offset)
-        return self.attend(layer, rotated, k_cache, v_cache)
-
-    def rotate(self, layer: int, x: str, out: str, heads: int, out_row0: int) -> None:
-        """RoPE with this forward's tables; layers without RoPE copy."""
-        c, half = self.config, self.T * self.config.H // 2
+            qk, qk_stride = self.rows("qk_normed", layer, heads * c.H), heads * c.H
+            weight = at + "self_attn.qk_norm.weight"
+            self.norm(qkv, weight, qk, T * heads, c.H, heads=heads, N=c.N, stride=stride)
+        q = self.rows("q", layer, c.N * c.H)
+        k, v = (self.buffer(f"{name}.{layer}", self.capacity * c.K * c.H) for name in "kv")
+        half = T * c.H // 2
         dispatch = ops.rope(
-            x=x, cos=self.buffer("cos", half), sin=self.buffer("sin", half), out=out, T=self.T, heads=heads, H=c.H,
-            out_row0=out_row0, rotate=c.rotates[layer],
+            x=qk, qkv=qkv, cos=self.buffer("cos", half), sin=self.buffer("sin", half), q=q, k=k, v=v, T=T, N=c.N,
+            K=c.K, H=c.H, stride=qk_stride, out_row0=self.offset, rotate=c.rotates[layer],
         )  # fmt: skip
         self.emit(dispatch, 6 * half * heads)
+        return self.attend(layer, q, k, v)
 
     def attend(self, layer: int, q: str, k: str, v: str) -> str:
         """FlashAttention of T queries over the offset + T keys that exist by now."""
@@ -214,6 +215,16 @@ class Forward(Builder):
             for n in range(c.N):
                 self.copy(lse, 4 * n * T, kept, 4 * (n * self.capacity + self.offset), 4 * T)
         return z
+
+
+def stacked(at: str, together: str) -> list[str]:
+    """Names of the weights of a layer (`at`) that STACKS puts together."""
+    return [f"{at}{part}.weight" for part in STACKS[together]]
+
+
+def bias_of(tensor: str) -> str:
+    """The name of a weight's bias."""
+    return tensor.removesuffix(".weight") + ".bias"
 
 
 def forward(

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 
 from webgpu import lens_ops, ops
 from webgpu.config import Config
-from webgpu.layout import NORM, Placed
+from webgpu.layout import NORM
+from webgpu.pieces import Placed
 from webgpu.plan import Builder
 
 TOP = 10  # tokens a lens row keeps

@@ -23,7 +23,6 @@ from webgpu.layout import (
     EMBED,
     HEAD,
     MAX_BINDING_BYTES,
-    Placed,
     check_finite,
     check_names,
     check_shape,
@@ -32,6 +31,7 @@ from webgpu.layout import (
     stored_parts,
     tensor_shapes,
 )
+from webgpu.pieces import Placed
 from webgpu.plan import CACHE, CHUNK_TOKENS, RECORD, TRACE, ZERO, Builder, Forward, forward, merge_buffers, prefill
 from webgpu.rope import tables
 from webgpu.trace import Trace
@@ -120,7 +120,8 @@ class Model:
             parts = (widen(values),)
         for piece in self.placed[name].pieces:
             for buffer, part in zip((piece.buffer, piece.scales), parts, strict=False):
-                self.kernels.write(self.weights[buffer], part[piece.row0 : piece.row0 + piece.rows])
+                rows = part[piece.row0 : piece.row0 + piece.rows]
+                self.kernels.write(self.weights[buffer], rows, piece.at * rows[:1].nbytes)
 
     def run(
         self, ids: Sequence[int], record: bool = False, chunk: int = CHUNK_TOKENS, progress: Progress | None = None,

@@ -141,10 +141,28 @@ class Trace:
             return self.window(layer, 0, c.N, 0, T, 0, T, T, T)
         if name in ("resid_pre", "resid_post"):
             return self.kept(f"resid.{layer + (name == 'resid_post')}", (T, c.D))
-        return self.kept(f"{name}.{layer}", self.widths().get(name, ()))
+        buffer, width, column = self.part_of(name)
+        shape = self.widths().get(name, ())
+        if buffer == name:
+            return self.kept(f"{name}.{layer}", shape)
+        rows = self.kept(f"{buffer}.{layer}", (T, width), name)
+        return rows[:, column : column + int(np.prod(shape[1:]))].reshape(shape)
+
+    def part_of(self, name: str) -> tuple[str, int, int]:
+        """Where an intermediate lies: in which buffer, how wide its rows are, and from which column on."""
+        c = self.model.config
+        query, both, every = (heads * c.H for heads in (c.N, c.N + c.K, c.N + 2 * c.K))
+        return {
+            "q_proj": ("qkv", every, 0),
+            "k_proj": ("qkv", every, query),
+            "q_normed": ("qk_normed", both, 0),
+            "k_normed": ("qk_normed", both, query),
+            "gate": ("gate_up", 2 * c.F, 0),
+            "up": ("gate_up", 2 * c.F, c.F),
+        }.get(name, (name, 0, 0))
 
     def widths(self) -> dict[str, tuple[int, ...]]:
-        """Shape of each per-layer intermediate that lies in a buffer of its own."""
+        """Shape of each per-layer intermediate."""
         T, c = len(self.ids), self.model.config
         query, key, wide, narrow = (T, c.N, c.H), (T, c.K, c.H), (T, c.F), (T, c.D)
         shapes = {"lse": (c.N, T)}
@@ -159,11 +177,10 @@ class Trace:
 
     # How answers are made
 
-    def kept(self, buffer: str, shape: tuple[int, ...]) -> np.ndarray:
+    def kept(self, buffer: str, shape: tuple[int, ...], name: str | None = None) -> np.ndarray:
         if buffer not in self.buffers or not shape:
-            raise BadQuery(
-                f"This trace has no {buffer.partition('.')[0]!r}: run the prompt with record=True for all names."
-            )
+            name = name or buffer.partition(".")[0]
+            raise BadQuery(f"This trace has no {name!r}: run the prompt with record=True for all names.")
         return self.model.kernels.read(self.buffers[buffer], "float32", shape)
 
     def within(self, what: str, start: int, count: int, end: int) -> None:

@@ -23,8 +23,8 @@ from webgpu.config import Config
 from webgpu.device import Device
 from webgpu.dispatch import NONE, Dispatch
 from webgpu.kernels import FOLDER, Kernels
-from webgpu.layout import Placed, padded, row_bytes
 from webgpu.ops import matmul
+from webgpu.pieces import Placed, padded, row_bytes
 from webgpu.variants import first_choice, pick, to_try
 
 TRIAL_MS = 50

@@ -3,7 +3,7 @@
  * webgpu/buffers.py.
  * @module
  */
-import { padded } from "./layout.js";
+import { padded } from "./pieces.js";
 
 /** @typedef {import("./kernels.js").Kernels} Kernels */
 

@@ -6,7 +6,7 @@
  * @module
  */
 import { orLost } from "./device.js";
-import { padded } from "./layout.js";
+import { padded } from "./pieces.js";
 import { NONE } from "./ops.js";
 import { ZERO } from "./plan.js";
 import { Pool } from "./pool.js";

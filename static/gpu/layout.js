@@ -8,24 +8,20 @@
 
 import { show } from "./config_fields.js";
 import { NONE } from "./dispatch.js";
+import { padded, rowBytes, stack } from "./pieces.js";
 
 /** @typedef {import("./config.js").Config} Config */
 /**
  * A tensor's type and bytes, as the file has them; blocks have their scales beside them.
  * @typedef {{dtype: string, bytes: Uint8Array, scales?: {bytes: Uint8Array}}} Stored
  */
-/**
- * Rows of a tensor in one buffer, and the scales of its blocks ("none" without) in another.
- * @typedef {{buffer: string, row0: number, rows: number, bytes: number, scales: string, scale_bytes: number}} Piece
- */
-/** @typedef {{shape: number[], fmt: number, pieces: Piece[]}} Placed a tensor on the GPU */
-/** @typedef {Map<string, Placed>} Layout */
+/** @typedef {import("./pieces.js").Piece} Piece */
+/** @typedef {import("./pieces.js").Placed} Placed */
+/** @typedef {import("./pieces.js").Layout} Layout */
 
 export const MAX_BINDING_BYTES = 2 ** 27;
 /** @type {Record<string, number>} */
 export const FORMATS = { F32: 0, F16: 1, BF16: 2, Q4_1: 3, Q8_0: 4 };
-/** By format: bytes of 32 weights of a row, and of the scales beside them. @type {[weights: number, scales: number][]} */
-const BLOCK_BYTES = [[128, 0], [64, 0], [64, 0], [16, 4], [32, 2]];
 /**
  * In a word of one f32 or two halves: the exponents' bits, which are all ones for NaN and infinity alone; one unit of
  * each exponent; the bits that adding it then carries into. Two halves at a time check 270 MB in a tenth of a second.
@@ -173,7 +169,7 @@ export function checkShape(name, shape, wanted) {
 }
 
 /**
- * Split every tensor into buffers of at most `mostBytes`. dtypes: name -> a key of FORMATS.
+ * Split every tensor into buffers of at most `mostBytes`, and stack those that share one. dtypes: name -> a key of FORMATS.
  * @param {Config} config @param {Map<string, string>} dtypes @param {number} mostBytes @returns {Layout}
  */
 export function place(config, dtypes, mostBytes = MAX_BINDING_BYTES) {
@@ -197,23 +193,9 @@ export function place(config, dtypes, mostBytes = MAX_BINDING_BYTES) {
       const buffer = rowsAPiece >= shape[0] ? name : `${name}#${pieces.length}`;
       const scales = scalesWide ? `${buffer}~scales` : NONE;
       const scale_bytes = scalesWide ? padded(rows * scalesWide) : 0;
-      pieces.push({ buffer, row0, rows, bytes: padded(rows * wide), scales, scale_bytes });
+      pieces.push({ buffer, row0, rows, bytes: padded(rows * wide), scales, scale_bytes, at: 0 });
     }
     placed.set(name, { shape, fmt, pieces });
   }
-  return placed;
-}
-
-/**
- * Bytes of a row of `width` weights in a storage format, and of its scales.
- * @param {number} fmt @param {number} width @returns {[weights: number, scales: number]}
- */
-export function rowBytes(fmt, width) {
-  const [weights, scales] = BLOCK_BYTES[fmt];
-  return [Math.floor((width * weights) / 32), Math.floor((width * scales) / 32)];
-}
-
-/** Bytes rounded up to 16: kernels read whole vec4s. @param {number} countBytes */
-export function padded(countBytes) {
-  return Math.max(16, Math.ceil(countBytes / 16) * 16);
+  return stack(placed, config.L, mostBytes);
 }

@@ -37,12 +37,13 @@ export function embedding({ ids, table, out, T, D, v0, v_count, fmt, scales = NO
 }
 
 /**
- * Normalise rows of [rows,width]; QK-norm is rows = T * heads, width = H.
- * @param {{x: string, weight: string, out: string, rows: number, width: number, eps: number, variant?: string}} given
+ * Normalise rows into out [rows,width]; heads, N and stride are for QK-norm, see webgpu/ops.py.
+ * @param {{x: string, weight: string, out: string, rows: number, width: number, eps: number, heads?: number, N?: number,
+ *   stride?: number, variant?: string}} given
  * @returns {Dispatch}
  */
-export function rmsnorm({ x, weight, out, rows, width, eps, variant }) {
-  const params = { rows, width, eps };
+export function rmsnorm({ x, weight, out, rows, width, eps, heads = 1, N = 1, stride = width, variant }) {
+  const params = { rows, width, heads, N, stride, eps };
   const bindings = { x, weight, out };
   if (pick("norm", variant, {}) === "groups") return { kernel: "rmsnorm_groups", overrides: {}, params, grid: fold(rows), bindings };
   return { kernel: "rmsnorm", overrides: {}, params, grid: fold(ceil(rows, 8)), bindings };
@@ -54,18 +55,19 @@ export function productOperation(T) {
 }
 
 /**
- * Write x [T,d_in] times weight [d_out,d_in] transposed, plus bias [d_out] unless null.
+ * Write x [T,d_in] times weight [d_out,d_in] transposed, plus bias [d_out] unless null, plus residual unless "none".
  * T = 1 takes matvec; a d_in that is not a multiple of 8 takes the plain matmul_any. variant: one of variants.js.
  * @param {{x: string, weight: string, bias: string | null, out: string, T: number, d_in: number, d_out: number,
- *   fmt: number, scales?: string, out_row0?: number, out_col0?: number, out_stride?: number, variant?: string}} given
+ *   fmt: number, scales?: string, out_row0?: number, out_col0?: number, out_stride?: number, residual?: string,
+ *   variant?: string}} given
  * @returns {Dispatch}
  */
 export function matmul(given) {
   const { x, weight, bias, out, T, d_in, d_out, fmt, scales = NONE } = given;
-  const { out_row0 = 0, out_col0 = 0, out_stride = d_out } = given;
+  const { out_row0 = 0, out_col0 = 0, out_stride = d_out, residual = NONE } = given;
   const overrides = { WEIGHT_FORMAT: fmt, HAS_BIAS: bias !== null };
-  const params = { d_in, d_out, out_row0, out_col0, out_stride };
-  const plain = { x, weight, bias: bias ?? NONE, out };
+  const params = { d_in, d_out, out_row0, out_col0, out_stride, add_residual: residual === NONE ? 0 : 1 };
+  const plain = { x, weight, bias: bias ?? NONE, residual, out };
   if (d_in % 8) {
     return { kernel: "matmul_any", overrides, params: { T, ...params }, grid: fold(ceil(T * d_out, 64)), bindings: plain };
   }
@@ -100,34 +102,28 @@ function matmulGroups(T, overrides, params, bindings) {
 }
 
 /**
- * Rotate x [T,heads,H] by tables cos and sin [T,H/2]; rotate = false copies.
- * @param {{x: string, cos: string, sin: string, out: string, T: number, heads: number, H: number, out_row0?: number,
- *   rotate?: boolean}} given
+ * Rotate the N + K heads that each row of x [T,stride] begins with into q and k, and copy the values of qkv to v; see
+ * webgpu/ops.py. rotate = false copies all.
+ * @param {{x: string, qkv: string, cos: string, sin: string, q: string, k: string, v: string, T: number, N: number,
+ *   K: number, H: number, stride?: number, out_row0?: number, rotate?: boolean}} given
  * @returns {Dispatch}
  */
-export function rope({ x, cos, sin, out, T, heads, H, out_row0 = 0, rotate = true }) {
+export function rope({ x, qkv, cos, sin, q, k, v, T, N, K, H, stride, out_row0 = 0, rotate = true }) {
   if (H % 2) throw new UnsupportedShape(`head dimension is ${H}; rotary pairs need an even one.`);
+  const heads = N + 2 * K;
   return {
     kernel: "rope",
     overrides: { ROTATE: rotate },
-    params: { T, heads, H, out_row0 },
+    params: { T, N, K, H, stride: stride ?? heads * H, out_row0 },
     grid: fold(ceil(Math.floor((T * heads * H) / 2), 64)),
-    bindings: { x, cos_table: rotate ? cos : NONE, sin_table: rotate ? sin : NONE, out },
+    bindings: { x, qkv, cos_table: rotate ? cos : NONE, sin_table: rotate ? sin : NONE, q, k, v },
   };
 }
 
 /**
- * out = silu(gate) * up, elementwise.
- * @param {{gate: string, up: string, out: string, count: number}} given @returns {Dispatch}
+ * out [T,F] = silu(gate) * up, where a row of gate_up [T,2F] is F gates and then F of up.
+ * @param {{gate_up: string, out: string, T: number, F: number}} given @returns {Dispatch}
  */
-export function swiglu({ gate, up, out, count }) {
-  return { kernel: "swiglu", overrides: {}, params: { count }, grid: fold(ceil(count, 64)), bindings: { gate, up, out } };
-}
-
-/**
- * out = a + b, elementwise; out is neither a nor b.
- * @param {{a: string, b: string, out: string, count: number}} given @returns {Dispatch}
- */
-export function add({ a, b, out, count }) {
-  return { kernel: "add", overrides: {}, params: { count }, grid: fold(ceil(count, 64)), bindings: { a, b, out } };
+export function swiglu({ gate_up, out, T, F }) {
+  return { kernel: "swiglu", overrides: {}, params: { T, F }, grid: fold(ceil(T * F, 64)), bindings: { gate_up, out } };
 }

@@ -5,12 +5,13 @@
  * A binding is a buffer's name, or `name@start+bytes` for a part of it (start a multiple of 256).
  * @module
  */
-import { EMBED, HEAD, NORM, padded } from "./layout.js";
+import { EMBED, HEAD, NORM } from "./layout.js";
 import * as ops from "./ops.js";
+import { STACKS, padded, runs } from "./pieces.js";
 
 /** @typedef {import("./config.js").Config} Config */
-/** @typedef {import("./layout.js").Layout} Layout */
-/** @typedef {import("./layout.js").Placed} Placed */
+/** @typedef {import("./pieces.js").Layout} Layout */
+/** @typedef {import("./pieces.js").Placed} Placed */
 /** @typedef {import("./ops.js").Dispatch} Dispatch */
 /** @typedef {{source: string, source_start: number, target: string, target_start: number, bytes: number}} Copy */
 /** @typedef {import("./variants.js").Choice} Choice */
@@ -27,8 +28,8 @@ export const ZERO = "zero";
 /** What a pass keeps for generating, for a trace, and for a trace with every intermediate. */
 export const CACHE = new Set(["k", "v"]);
 export const TRACE = new Set(["q", "k", "v", "lse", "resid"]);
-const OTHERS = ["attn_norm", "q_proj", "k_proj", "q_normed", "k_normed", "z", "attn_out"];
-export const RECORD = new Set([...TRACE, ...OTHERS, "resid_mid", "mlp_norm", "gate", "up", "act", "mlp_out"]);
+const OTHERS = ["attn_norm", "qkv", "qk_normed", "z", "attn_out", "resid_mid", "mlp_norm", "gate_up", "act", "mlp_out"];
+export const RECORD = new Set([...TRACE, ...OTHERS]);
 
 /** Collects buffers and steps; a step ends when its work passes `submitFlops`. */
 export class Builder {
@@ -85,29 +86,35 @@ export class Builder {
   }
 
   /**
-   * RMSNorm of `rows` rows.
+   * RMSNorm of `rows` rows; heads: those of QK-norm, see ops.rmsnorm.
    * @param {string} x @param {string} weight @param {string} out @param {number} rows @param {number} width
+   * @param {{heads: number, N: number, stride: number}} [heads]
    */
-  norm(x, weight, out, rows, width) {
-    const how = { eps: this.config.eps, variant: this.choice.norm };
+  norm(x, weight, out, rows, width, heads) {
+    const how = { eps: this.config.eps, variant: this.choice.norm, ...heads };
     this.emit(ops.rmsnorm({ x, weight, out, rows, width, ...how }), 4 * rows * width);
     return out;
   }
 
   /**
-   * x [T,d_in] times a weight matrix, piece by piece, with its bias where there is one.
-   * @param {string} x @param {string} tensor @param {string} out @param {number} T @param {number} out_row0
+   * x [T,d_in] times weight matrices, whose columns lie side by side in rows of out, with their biases; plus residual, which
+   * lies as out does.
+   * @param {string} x @param {string[]} tensors @param {string} out @param {number} T @param {string} residual
    */
-  product(x, tensor, out, T, out_row0 = 0) {
-    const { shape, fmt, pieces } = this.tensor(tensor);
-    const biases = this.placed.get(tensor.replace(/\.weight$/, ".bias"));
-    const [dOut, d_in] = shape;
+  product(x, tensors, out, T, residual = ops.NONE) {
+    const weights = tensors.map((name) => this.tensor(name));
+    const biases = tensors.map(biasOf).filter((name) => this.placed.has(name)).map((name) => this.tensor(name));
+    const d_in = weights[0].shape[1];
+    const out_stride = weights.reduce((sum, { shape }) => sum + shape[0], 0);
+    const mostRows = Math.max(Math.floor(this.submitFlops / (2 * T * d_in)), 1);
     const variant = this.choice[ops.productOperation(T)];
-    pieces.forEach((piece, i) => {
-      const bias = biases ? biases.pieces[i].buffer : null;
-      const place = { scales: piece.scales, out_row0, out_col0: piece.row0, out_stride: dOut, variant };
-      const dispatch = ops.matmul({ x, weight: piece.buffer, bias, out, T, d_in, d_out: piece.rows, fmt, ...place });
-      this.emit(dispatch, 2 * T * d_in * piece.rows);
+    const added = runs(biases, mostRows);
+    let out_col0 = 0;
+    runs(weights, mostRows).forEach(({ weight, scales, rows, fmt }, i) => {
+      const place = { scales, out_col0, out_stride, residual, variant };
+      const bias = added[i]?.weight ?? null;
+      this.emit(ops.matmul({ x, weight, bias, out, T, d_in, d_out: rows, fmt, ...place }), 2 * T * d_in * rows);
+      out_col0 += rows;
     });
     return out;
   }
@@ -124,7 +131,7 @@ export class Builder {
   logits(x, rows) {
     const { D, V } = this.config;
     const normed = this.norm(x, NORM, this.buffer("final_norm", rows * D), rows, D);
-    return this.product(normed, this.head(), this.buffer("logits", rows * V), rows);
+    return this.product(normed, [this.head()], this.buffer("logits", rows * V), rows);
   }
 }
 
@@ -173,16 +180,23 @@ export class Forward extends Builder {
     const x = this.rows("resid", layer, D);
     const normed = this.norm(x, at + "input_layernorm.weight", this.rows("attn_norm", layer, D), T, D);
     const z = this.attention(layer, normed);
-    const attnOut = this.product(z, at + "self_attn.o_proj.weight", this.rows("attn_out", layer, D), T);
-    const mid = this.rows("resid_mid", layer, D);
-    this.emit(ops.add({ a: x, b: attnOut, out: mid, count: T * D }), T * D);
+    const mid = this.addProduct(layer, "attn_out", at + "self_attn.o_proj", z, x, this.rows("resid_mid", layer, D));
     const norm = this.norm(mid, at + "post_attention_layernorm.weight", this.rows("mlp_norm", layer, D), T, D);
-    const gate = this.product(norm, at + "mlp.gate_proj.weight", this.rows("gate", layer, F), T);
-    const up = this.product(norm, at + "mlp.up_proj.weight", this.rows("up", layer, F), T);
+    const gate_up = this.product(norm, stacked(at, "mlp.gate_up_proj"), this.rows("gate_up", layer, 2 * F), T);
     const act = this.rows("act", layer, F);
-    this.emit(ops.swiglu({ gate, up, out: act, count: T * F }), 8 * T * F);
-    const mlpOut = this.product(act, at + "mlp.down_proj.weight", this.rows("mlp_out", layer, D), T);
-    this.emit(ops.add({ a: mid, b: mlpOut, out: this.rows("resid", layer + 1, D), count: T * D }), T * D);
+    this.emit(ops.swiglu({ gate_up, out: act, T, F }), 8 * T * F);
+    this.addProduct(layer, "mlp_out", at + "mlp.down_proj", act, mid, this.rows("resid", layer + 1, D));
+  }
+
+  /**
+   * The residual stream plus a product. If the product itself is to be kept, it is made once more by itself.
+   * @param {number} layer @param {string} name @param {string} tensor
+   * @param {string} x @param {string} residual @param {string} out
+   */
+  addProduct(layer, name, tensor, x, residual, out) {
+    const weight = [tensor + ".weight"];
+    if (this.keep.has(name)) this.product(x, weight, this.rows(name, layer, this.config.D), this.T);
+    return this.product(x, weight, out, this.T, residual);
   }
 
   /**
@@ -190,35 +204,24 @@ export class Forward extends Builder {
    * @param {number} layer @param {string} x
    */
   attention(layer, x) {
-    const { T } = this;
-    const { N, K, H, qk_norm } = this.config;
-    const at = `model.layers.${layer}.self_attn.`;
-    let q = this.product(x, at + "q_proj.weight", this.rows("q_proj", layer, N * H), T);
-    let k = this.product(x, at + "k_proj.weight", this.rows("k_proj", layer, K * H), T);
-    const vCache = this.buffer(`v.${layer}`, this.capacity * K * H);
-    const kCache = this.buffer(`k.${layer}`, this.capacity * K * H);
-    this.product(x, at + "v_proj.weight", vCache, T, this.offset);
+    const { T, capacity, offset } = this;
+    const { N, K, H, qk_norm, rotates } = this.config;
+    const at = `model.layers.${layer}.`;
+    const [heads, wide] = [N + K, (N + 2 * K) * H];
+    const qkv = this.product(x, stacked(at, "self_attn.qkv_proj"), this.rows("qkv", layer, wide), T);
+    let [qk, stride] = [qkv, wide];
     if (qk_norm) {
-      q = this.norm(q, at + "q_norm.weight", this.rows("q_normed", layer, N * H), T * N, H);
-      k = this.norm(k, at + "k_norm.weight", this.rows("k_normed", layer, K * H), T * K, H);
+      [qk, stride] = [this.rows("qk_normed", layer, heads * H), heads * H];
+      this.norm(qkv, at + "self_attn.qk_norm.weight", qk, T * heads, H, { heads, N, stride: wide });
     }
-    const rotated = this.rows("q", layer, N * H);
-    this.rotate(layer, q, rotated, N, 0);
-    this.rotate(layer, k, kCache, K, this.offset);
-    return this.attend(layer, rotated, kCache, vCache);
-  }
-
-  /**
-   * RoPE with this forward's tables; layers without RoPE copy.
-   * @param {number} layer @param {string} x @param {string} out @param {number} heads @param {number} out_row0
-   */
-  rotate(layer, x, out, heads, out_row0) {
-    const { T } = this;
-    const { H, rotates } = this.config;
+    const q = this.rows("q", layer, N * H);
+    const k = this.buffer(`k.${layer}`, capacity * K * H);
+    const v = this.buffer(`v.${layer}`, capacity * K * H);
     const half = (T * H) / 2;
-    const cos = this.buffer("cos", half);
-    const sin = this.buffer("sin", half);
-    this.emit(ops.rope({ x, cos, sin, out, T, heads, H, out_row0, rotate: rotates[layer] }), 6 * half * heads);
+    const tables = { cos: this.buffer("cos", half), sin: this.buffer("sin", half) };
+    const how = { T, N, K, H, stride, out_row0: offset, rotate: rotates[layer] };
+    this.emit(ops.rope({ x: qk, qkv, ...tables, q, k, v, ...how }), 6 * half * heads);
+    return this.attend(layer, q, k, v);
   }
 
   /**
@@ -247,6 +250,15 @@ export class Forward extends Builder {
     return o;
   }
 }
+
+/**
+ * Names of the weights of a layer (`at`) that STACKS puts together.
+ * @param {string} at @param {string} together
+ */
+const stacked = (at, together) => STACKS[together].map((part) => `${at}${part}.weight`);
+
+/** The name of a weight's bias. @param {string} tensor */
+const biasOf = (tensor) => tensor.replace(/\.weight$/, ".bias");
 
 /**
  * Plan T tokens at positions offset .. offset+T-1. logits: also those of the last token, in `logits` [1,V].

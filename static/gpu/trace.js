@@ -175,13 +175,32 @@ export class Trace {
     }
     if (name === "resid_pre") return this.kept(`resid.${layer}`, T * D);
     if (name === "resid_post") return this.kept(`resid.${layer + 1}`, T * D);
-    return this.kept(`${name}.${layer}`, this.count(name));
+    const [buffer, width, column] = this.partOf(name);
+    if (buffer === name) return this.kept(`${name}.${layer}`, this.count(name));
+    const rows = await this.kept(`${buffer}.${layer}`, T * width, name);
+    const part = new Float32Array(this.count(name));
+    const own = part.length / T;
+    for (let t = 0; t < T; t++) part.set(rows.subarray(t * width + column, t * width + column + own), t * own);
+    return part;
   }
 
   /**
-   * Numbers in a per-layer intermediate that lies in a buffer of its own, 0 for other names.
-   * @param {string} name
+   * Where an intermediate lies: in which buffer, how wide its rows are, and from which column on.
+   * @param {string} name @returns {[buffer: string, width: number, column: number]}
    */
+  partOf(name) {
+    const { N, K, H } = this.shape;
+    const { F } = this.model.config;
+    if (name === "q_proj") return ["qkv", (N + 2 * K) * H, 0];
+    if (name === "k_proj") return ["qkv", (N + 2 * K) * H, N * H];
+    if (name === "q_normed") return ["qk_normed", (N + K) * H, 0];
+    if (name === "k_normed") return ["qk_normed", (N + K) * H, N * H];
+    if (name === "gate") return ["gate_up", 2 * F, 0];
+    if (name === "up") return ["gate_up", 2 * F, F];
+    return [name, 0, 0];
+  }
+
+  /** Numbers in a per-layer intermediate, 0 for other names. @param {string} name */
   count(name) {
     const { N, K, T, H, D } = this.shape;
     if (name === "lse") return N * T;
@@ -198,11 +217,11 @@ export class Trace {
 
   // How answers are made
 
-  /** @param {string} name @param {number} count */
-  async kept(name, count) {
-    const buffer = this.buffers.get(name);
+  /** @param {string} place @param {number} count @param {string} [name] */
+  async kept(place, count, name = place.split(".")[0]) {
+    const buffer = this.buffers.get(place);
     if (!buffer || !count) {
-      throw new BadQuery(`This trace has no "${name.split(".")[0]}": run the prompt with record: true for all names.`);
+      throw new BadQuery(`This trace has no "${name}": run the prompt with record: true for all names.`);
     }
     const [bytes] = await this.model.kernels.read([[buffer, 4 * count]]);
     return new Float32Array(bytes);

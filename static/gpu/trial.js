@@ -10,8 +10,8 @@
 import { Buffers } from "./buffers.js";
 import { attention, attentionScratch } from "./attention.js";
 import { NONE } from "./dispatch.js";
-import { padded, rowBytes } from "./layout.js";
 import { matmul } from "./ops.js";
+import { padded, rowBytes } from "./pieces.js";
 import { firstChoice, pick, toTry } from "./variants.js";
 
 /** @typedef {import("./kernels.js").Kernels} Kernels */

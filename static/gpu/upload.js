@@ -4,7 +4,8 @@
  * Part of runtime.js, as in webgpu/runtime.py.
  * @module
  */
-import { HEAD, EMBED, checkFinite, checkNames, checkShape, checkTwin, rowBytes, tensorShapes } from "./layout.js";
+import { HEAD, EMBED, checkFinite, checkNames, checkShape, checkTwin, tensorShapes } from "./layout.js";
+import { rowBytesOf } from "./pieces.js";
 import { widen } from "./widen.js";
 
 /** @typedef {import("./config.js").Config} Config */
@@ -69,24 +70,25 @@ export async function uploadAll(model, source, { onProgress, signal }) {
  * @param {Model} model @param {string} name @param {Tensor} tensor
  */
 async function upload(model, name, tensor) {
-  const { shape, fmt, pieces } = /** @type {import("./layout.js").Placed} */ (model.placed.get(name));
-  const bytes = shape.length === 1 ? widen(tensor) : tensor.bytes;
-  const [wide, scalesWide] = shape.length === 1 ? [4, 0] : rowBytes(fmt, shape[1]);
-  for (const { buffer, row0, rows, scales } of pieces) {
-    await put(model, buffer, bytes.subarray(row0 * wide, (row0 + rows) * wide));
-    if (tensor.scales) await put(model, scales, tensor.scales.bytes.subarray(row0 * scalesWide, (row0 + rows) * scalesWide));
+  const placed = /** @type {import("./pieces.js").Placed} */ (model.placed.get(name));
+  const bytes = placed.shape.length === 1 ? widen(tensor) : tensor.bytes;
+  const [wide, scalesWide] = rowBytesOf(placed);
+  for (const { buffer, row0, rows, scales, at } of placed.pieces) {
+    await put(model, buffer, bytes.subarray(row0 * wide, (row0 + rows) * wide), at * wide);
+    const part = tensor.scales?.bytes.subarray(row0 * scalesWide, (row0 + rows) * scalesWide);
+    if (part) await put(model, scales, part, at * scalesWide);
   }
 }
 
 /**
- * Copy bytes into a buffer of weights, many of them with pauses: a copy of 50 MB holds the page up.
- * @param {Model} model @param {string} buffer @param {Uint8Array} bytes
+ * Copy bytes into a buffer of weights from `start` on, many of them with pauses: a copy of 50 MB holds the page up.
+ * @param {Model} model @param {string} buffer @param {Uint8Array} bytes @param {number} start
  */
-async function put({ kernels, weights }, buffer, bytes) {
+async function put({ kernels, weights }, buffer, bytes, start) {
   const target = kernels.find(weights, buffer);
   for (let at = 0; at < bytes.length; at += UPLOAD_BYTES) {
     if (at > 0) await new Promise((resolve) => setTimeout(resolve));
-    kernels.write(target, /** @type {Uint8Array<ArrayBuffer>} */ (bytes.subarray(at, at + UPLOAD_BYTES)), at);
+    kernels.write(target, /** @type {Uint8Array<ArrayBuffer>} */ (bytes.subarray(at, at + UPLOAD_BYTES)), start + at);
   }
 }
 

@@ -21,8 +21,8 @@ function plain(plan) {
   return { buffers: Object.fromEntries(plan.buffers), steps: plan.steps };
 }
 
-function placed(config, { dtype, most_bytes }) {
-  const dtypes = new Map([...tensorShapes(config).keys()].map((name) => [name, dtype]));
+function placed(config, { dtype, most_bytes, changed = {} }) {
+  const dtypes = new Map([...tensorShapes(config).keys()].map((name) => [name, changed[name] ?? dtype]));
   return place(config, dtypes, most_bytes);
 }
 

@@ -188,7 +188,7 @@ def test_generating_past_the_limit_is_refused(model):
 
 
 def test_buffer_beyond_the_device_is_refused_with_the_limit(model):
-    model.most_bytes = 200 * 160 * 4 - 1  # gate [T,F] is the largest
+    model.most_bytes = 200 * 2 * 160 * 4 - 1  # gate_up [T,2F] is the largest
     with pytest.raises(TooManyTokens, match="shorten the prompt to 199 tokens"):
         model.run(LONG)
     model.run(LONG[:199]).destroy()

@@ -40,8 +40,9 @@ def weights(full: np.ndarray, fmt: int) -> tuple[np.ndarray, np.ndarray, np.ndar
     return full, none, full.astype("f8")
 
 
-def check_matmul(driver, T, d_in, d_out, fmt, bias=False, placed=False, variant=None) -> None:
-    """A product agrees; placed = written into the middle of a larger matrix whose other cells stay as they were."""
+def check_matmul(driver, T, d_in, d_out, fmt, bias=False, placed=False, residual=False, variant=None) -> None:
+    """A product agrees; placed = written into the middle of a larger matrix whose other cells stay as they were;
+    residual = added to numbers that lie likewise."""
     rng = np.random.default_rng(T + d_in)
     x, b = rng.standard_normal((T, d_in), "f4"), rng.standard_normal(d_out, "f4")
     stored, scales, w = weights(rng.standard_normal((d_out, d_in), "f4"), fmt)
@@ -59,15 +60,17 @@ def check_matmul(driver, T, d_in, d_out, fmt, bias=False, placed=False, variant=
         out_row0=row0,
         out_col0=col0,
         out_stride=stride,
+        residual="r" if residual else ops.NONE,
         variant=variant,
     )
     forced = "matvec" if variant == "plain" else f"_{variant}"
     assert variant is None or dispatch.kernel.endswith(forced), "another variant would be checked"
-    got = driver.run(
-        Job([dispatch], {"x": x, "w": stored, "scales": scales, "b": b}, {"out": ("f4", (T + row0, stride))})
-    )["out"]
-    plain = x @ w.astype("f4").T + (b if bias else 0)
-    agree(dispatch.kernel, got[row0:, col0 : col0 + d_out], x.astype("f8") @ w.T + (b if bias else 0), plain)
+    r = rng.standard_normal((T + row0, stride), "f4")
+    given = {"x": x, "w": stored, "scales": scales, "b": b, "r": r}
+    got = driver.run(Job([dispatch], given, {"out": ("f4", (T + row0, stride))}))["out"]
+    more = (b if bias else 0) + (r[row0:, col0 : col0 + d_out] if residual else np.float32(0))
+    plain = x @ w.astype("f4").T + more
+    agree(dispatch.kernel, got[row0:, col0 : col0 + d_out], x.astype("f8") @ w.T + more, plain)
     rest = np.ones(got.shape, bool)
     rest[row0:, col0 : col0 + d_out] = False
     assert np.isnan(got[rest]).all(), "cells beside the product were written"
@@ -115,19 +118,37 @@ def check_rmsnorm(driver, rows, width, eps=1e-5, magnitude=1.0, variant=None) ->
     agree("rmsnorm", got, formula(x.astype("f8"), w.astype("f8")), formula(x, w))
 
 
-def check_rope(driver, T, heads, H, row0=0, rotate=True) -> None:
-    """Half-split rotation agrees, written from row0 on; earlier rows stay as they were."""
+def check_qk_norm(driver, T, N, K, H, variant=None) -> None:
+    """The heads at the start of wider rows are normed, queries and keys with weights of their own."""
     rng = np.random.default_rng(H)
-    x = rng.standard_normal((T, heads, H), "f4")
+    qkv, w = rng.standard_normal((T, N + 2 * K, H), "f4"), rng.standard_normal((2, H), "f4")
+    heads = {"rows": T * (N + K), "width": H, "heads": N + K, "N": N, "stride": (N + 2 * K) * H}
+    dispatch = ops.rmsnorm("x", "w", "out", eps=1e-5, variant=variant, **heads)
+    got = driver.run(Job([dispatch], {"x": qkv, "w": w}, {"out": ("f4", (T, N + K, H))}))["out"]
+
+    def formula(x: np.ndarray, w: np.ndarray) -> np.ndarray:
+        gains = np.repeat(w, (N, K), axis=0)
+        return x / np.sqrt((x * x).mean(-1, keepdims=True) + x.dtype.type(1e-5)) * gains
+
+    x = qkv[:, : N + K]
+    agree("qk_norm", got, formula(x.astype("f8"), w.astype("f8")), formula(x, w))
+
+
+def check_rope(driver, T, N, K, H, row0=0, rotate=True, normed=False) -> None:
+    """Half-split rotation agrees, keys and values written from row0 on, earlier rows as they were.
+
+    normed = the heads to rotate lie in a narrower matrix than the values.
+    """
+    rng = np.random.default_rng(H)
+    qkv = rng.standard_normal((T, N + 2 * K, H), "f4")
+    x = rng.standard_normal((T, N + K, H), "f4") if normed else qkv
     angle = rng.uniform(-9, 9, (T, H // 2))
     tables = {"cos": np.cos(angle).astype("f4"), "sin": np.sin(angle).astype("f4")}
-    got = driver.run(
-        Job(
-            [ops.rope("x", "cos", "sin", "out", T=T, heads=heads, H=H, out_row0=row0, rotate=rotate)],
-            {"x": x, **tables},
-            {"out": ("f4", (row0 + T, heads, H))},
-        )
-    )["out"]
+    sizes = {"T": T, "N": N, "K": K, "H": H, "stride": (N + K) * H if normed else None}
+    dispatch = ops.rope("x", "qkv", "cos", "sin", "q", "k", "v", **sizes, out_row0=row0, rotate=rotate)
+    cache = ("f4", (row0 + T, K, H))
+    outputs = {"q": ("f4", (T, N, H)), "k": cache, "v": cache}
+    got = driver.run(Job([dispatch], {"x": x, "qkv": qkv, **tables}, outputs))
 
     def formula(x: np.ndarray) -> np.ndarray:
         if not rotate:
@@ -136,25 +157,21 @@ def check_rope(driver, T, heads, H, row0=0, rotate=True) -> None:
         a, b = x[..., : H // 2], x[..., H // 2 :]
         return np.concatenate([a * c - b * s, b * c + a * s], -1)
 
-    agree("rope", got[row0:], formula(x.astype("f8")), formula(x))
-    assert np.isnan(got[:row0]).all(), "rows before row0 were written"
+    for name, rows, heads in (("q", got["q"], x[:, :N]), ("k", got["k"][row0:], x[:, N : N + K])):
+        agree(f"rope {name}", rows, formula(heads.astype("f8")), formula(heads))
+    assert np.array_equal(got["v"][row0:], qkv[:, N + K :]), "values differ from what they were"
+    for name in "kv":
+        assert np.isnan(got[name][:row0]).all(), f"rows of {name} before row0 were written"
 
 
-def check_elementwise(driver, count, magnitude=1.0) -> None:
-    """swiglu and add agree."""
-    rng = np.random.default_rng(count)
-    a, b = rng.standard_normal((2, count), "f4") * np.float32(magnitude)
-    got = driver.run(
-        Job(
-            [ops.swiglu("a", "b", "product", count=count), ops.add("a", "b", "sum", count=count)],
-            {"a": a, "b": b},
-            {"product": ("f4", (count,)), "sum": ("f4", (count,))},
-        )
-    )
+def check_swiglu(driver, T, F, magnitude=1.0) -> None:
+    """The gates at the start of each row, and what they let pass behind them."""
+    rng = np.random.default_rng(F)
+    x = rng.standard_normal((T, 2 * F), "f4") * np.float32(magnitude)
+    got = driver.run(Job([ops.swiglu("x", "out", T=T, F=F)], {"x": x}, {"out": ("f4", (T, F))}))["out"]
     with np.errstate(over="ignore"):
-        exact, plain = (g / (1 + np.exp(-g)) * u for g, u in ((a.astype("f8"), b.astype("f8")), (a, b)))
-    agree("swiglu", got["product"], exact, plain)
-    assert np.array_equal(got["sum"], a + b), "add differs from float32 addition"
+        exact, plain = (x[:, :F] / (1 + np.exp(-x[:, :F])) * x[:, F:] for x in (x.astype("f8"), x))
+    agree("swiglu", got, exact, plain)
 
 
 def check_lens(driver, rows, D, V, fmt, chunks=1, k=10, variant=None) -> None:

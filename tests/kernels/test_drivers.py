@@ -27,14 +27,14 @@ def quick(driver) -> None:
         check_pattern(driver, Attention(41, 4, 1, H=32), variant=variant)
         check_pixels(driver, Attention(33, 4, 1, H=16), (0, 33), (0, 33), (5, 7), "max", variant=variant)
     for T, d_in in ((9, 64), (1, 64), (3, 37)):
-        checks.check_matmul(driver, T, d_in, 12, F16, bias=True, placed=True)
+        checks.check_matmul(driver, T, d_in, 12, F16, bias=True, placed=True, residual=True)
     for T, fmt in ((1, F16), (9, Q8_0), (1, Q4_1), (9, BF16), (35, Q4_1)):
-        checks.check_matmul(driver, T, 96, 67, fmt, bias=True, placed=True, variant="groups")
+        checks.check_matmul(driver, T, 96, 67, fmt, bias=True, placed=True, residual=True, variant="groups")
     for fmt in (Q4_1, Q8_0):
         for T in (1, 9):
             checks.check_matmul(driver, T, 96, 12, fmt)
-            checks.check_matmul(driver, T, 96, 37, fmt, bias=True, placed=True, variant="quads")
-        checks.check_matmul(driver, 9, 96, 13, fmt, bias=True, placed=True, variant="plain")
+            checks.check_matmul(driver, T, 96, 37, fmt, bias=True, placed=True, residual=True, variant="quads")
+        checks.check_matmul(driver, 9, 96, 13, fmt, bias=True, placed=True, residual=True, variant="plain")
         checks.check_embedding(driver, 5, 32, 40, fmt, 2)
         checks.check_lens(driver, 5, 32, 600, fmt, 2)
     checks.check_lens(driver, 9, 32, 1200, Q8_0, 2, variant="quads")
@@ -42,8 +42,9 @@ def quick(driver) -> None:
     checks.check_embedding(driver, 5, 24, 40, F16, 2)
     for variant in ("rows", "groups"):
         checks.check_rmsnorm(driver, 5, 24, variant=variant)
-    checks.check_rope(driver, 5, 3, 16, 2)
-    checks.check_elementwise(driver, 100, 50.0)
+        checks.check_qk_norm(driver, 5, 4, 2, 16, variant=variant)
+    checks.check_rope(driver, 5, 4, 2, 16, 2, normed=True)
+    checks.check_swiglu(driver, 5, 20, 50.0)
     checks.check_lens(driver, 5, 24, 600, F16, 2)
 
 
@@ -83,7 +84,7 @@ def reduced(driver) -> None:
         check_pattern(driver, Attention(97, 4, 2, H=16, window=16, sinks=3), variant=variant)
     products(driver)
     checks.check_rmsnorm(driver, 65, 576)
-    checks.check_rope(driver, 65, 2, 80, 1)
+    checks.check_rope(driver, 65, 4, 2, 80, 1)
 
 
 def test_swiftshader_every_kernel_agrees(swiftshader):

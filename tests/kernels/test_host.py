@@ -13,26 +13,26 @@ pytestmark = pytest.mark.gpu
 
 @pytest.fixture
 def two(driver):
-    """Two buffers of 5 numbers and an empty one."""
+    """Two gates and what they let pass, and an empty buffer."""
     run = driver.kernels
-    return {"a": run.upload(np.arange(5, dtype="f4")), "b": run.upload(np.ones(5, "f4")), "c": run.buffer(20)}
+    return {"a": run.upload(np.array([0, 100, 7, 3], "f4")), "c": run.buffer(8)}
 
 
-GOOD = ops.add("a", "b", "c", count=5)
+GOOD = ops.swiglu("a", "c", T=1, F=2)
 BAD = [
     (kernels.UnknownKernel, {"kernel": "subtract"}, "no kernel 'subtract'"),
-    (kernels.BadDispatch, {"overrides": {"H": 4}}, "Kernel add: overrides .*H"),
-    (kernels.BadDispatch, {"params": {}}, "Kernel add: parameters missing .*count"),
-    (kernels.BadDispatch, {"params": {"count": -1}}, "Kernel add: a parameter"),
-    (kernels.BadDispatch, {"bindings": {"a": "a", "b": "b"}}, "Kernel add: bindings missing .*out"),
-    (kernels.MissingBuffer, {"bindings": {"a": "a", "b": "x", "out": "c"}}, "Kernel add needs buffer 'x'"),
-    (kernels.AliasedBuffer, {"bindings": {"a": "a", "b": "b", "out": "a"}}, "Kernel add would write buffer 'a'"),
+    (kernels.BadDispatch, {"overrides": {"H": 4}}, "Kernel swiglu: overrides .*H"),
+    (kernels.BadDispatch, {"params": {}}, "Kernel swiglu: parameters missing .*F"),
+    (kernels.BadDispatch, {"params": {"T": 1, "F": -1}}, "Kernel swiglu: a parameter"),
+    (kernels.BadDispatch, {"bindings": {"gate_up": "a"}}, "Kernel swiglu: bindings missing .*out"),
+    (kernels.MissingBuffer, {"bindings": {"gate_up": "x", "out": "c"}}, "Kernel swiglu needs buffer 'x'"),
+    (kernels.AliasedBuffer, {"bindings": {"gate_up": "a", "out": "a"}}, "Kernel swiglu would write buffer 'a'"),
 ]
 
 
 def test_run_good_dispatch_computes(driver, two):
     driver.kernels.run([GOOD], two)
-    assert np.array_equal(driver.kernels.read(two["c"], "f4", (5,)), np.arange(5) + 1)
+    assert np.array_equal(driver.kernels.read(two["c"], "f4", (2,)), [0, 300])
 
 
 @pytest.mark.parametrize(("error", "changed", "words"), BAD)
@@ -47,9 +47,9 @@ def test_run_nothing_is_fine(driver):
 
 
 def test_pipeline_bad_text_names_the_kernel():
-    broken = Wgpu({"add.wgsl": "fn main() { this is not WGSL }"}).kernels
-    with pytest.raises(kernels.CompileFailed, match=r"Kernel add \(add.wgsl\)"):
-        broken.pipeline("add", {})
+    broken = Wgpu({"swiglu.wgsl": "fn main() { this is not WGSL }"}).kernels
+    with pytest.raises(kernels.CompileFailed, match=r"Kernel swiglu \(swiglu.wgsl\)"):
+        broken.pipeline("swiglu", {})
 
 
 @pytest.mark.parametrize("dtype", ["u1", "u2", "f2", "u4", "f4"])
