@@ -4,29 +4,21 @@ from tests.kernels.attention_checks import Attention, check_attention
 from tests.kernels.pattern_checks import check_pattern, check_pixels
 
 
-def quads(T=67, H=16, **more):
-    """A check of the variant "quads" over more than one workgroup."""
-    return lambda driver: check_attention(driver, Attention(T, 4, 2, H=H, variant="quads", **more))
+def over_workgroups(variant):
+    """Checks of a variant over more than one workgroup (and tile): `quads(window=5)` is one with a window."""
+
+    def check(T=67, H=16, **more):
+        return lambda driver: check_attention(driver, Attention(T, 4, 2, H=H, variant=variant, **more))
+
+    return check
 
 
-def wide(T=67, H=16, **more):
-    """A check of the variant "wide" over more than one workgroup."""
-    return lambda driver: check_attention(driver, Attention(T, 4, 2, H=H, variant="wide", **more))
+quads, wide, registers, tile, tile_f16 = map(over_workgroups, ("quads", "wide", "registers", "tile", "tile_f16"))
 
 
 def once(H=16, offset=700, **more):
     """A check of the variant "once" over more than one team of splits."""
     return lambda driver: check_attention(driver, Attention(1, 4, 2, H=H, offset=offset, variant="once", **more))
-
-
-def registers(T=67, H=16, **more):
-    """A check of the variant "registers" over more than one workgroup."""
-    return lambda driver: check_attention(driver, Attention(T, 4, 2, H=H, variant="registers", **more))
-
-
-def tile(T=67, H=16, variant="tile", **more):
-    """A check of the variants with a tile, over more than one workgroup and tile."""
-    return lambda driver: check_attention(driver, Attention(T, 4, 2, H=H, variant=variant, **more))
 
 
 def plain(T=17, **more):
@@ -173,12 +165,12 @@ TILE = {
     "a row not written": ("min(4u, max(rows,", "min(3u, max(rows,", tile()),
 }
 TILE_F16 = {
-    "mask one key too narrow": ("(position >= vec4u(s))", "(position > vec4u(s))", tile(variant="tile_f16")),
-    "lift not taken back": ("- LIFT) / LOG2_E", ") / LOG2_E", tile(variant="tile_f16")),
-    "parts of a tile forgotten": ("part < PARTS; part++", "part < PARTS / 2; part++", tile(variant="tile_f16")),
-    "total not rescaled": ("l = l * keep +", "l = l +", tile(variant="tile_f16", magnitude=9.0)),
-    "keys of another part": ("at4(part * STRIDE + c, ", "at4(c, ", tile(variant="tile_f16")),
-    "weights beyond f16": ("const LIFT = 14.0;", "const LIFT = 18.0;", tile(variant="tile_f16")),
+    "mask one key too narrow": ("(position >= vec4u(s))", "(position > vec4u(s))", tile_f16()),
+    "lift not taken back": ("- LIFT) / LOG2_E", ") / LOG2_E", tile_f16()),
+    "parts of a tile forgotten": ("part < PARTS; part++", "part < PARTS / 2; part++", tile_f16()),
+    "total not rescaled": ("l = l * keep +", "l = l +", tile_f16(magnitude=9.0)),
+    "keys of another part": ("at4(part * STRIDE + c, ", "at4(c, ", tile_f16()),
+    "weights beyond f16": ("const LIFT = 14.0;", "const LIFT = 18.0;", tile_f16()),
 }
 PLAIN = {
     "without scale": ("score *= p.scale * LOG2_E;", "score *= LOG2_E;", plain()),
@@ -204,11 +196,11 @@ PIXELS_PLAIN = {
     "window's first column forgotten": ("p.col0 + j * p.cols", "j * p.cols", pixels("mean")),
     "other heads": ("let n = p.head0 + ", "let n = ", pixels("max")),
 }
-MISTAKES = {f"attention tile: {name}": ("attention_tile", *entry) for name, entry in TILE.items()}
-MISTAKES |= {f"attention tile_f16: {name}": ("attention_tile_f16", *entry) for name, entry in TILE_F16.items()}
-MISTAKES |= {f"attention registers: {name}": ("attention_registers", *entry) for name, entry in REGISTERS.items()}
-MISTAKES |= {f"attention wide: {name}": ("attention_wide", *entry) for name, entry in WIDE.items()}
-MISTAKES |= {f"attention quads: {name}": ("attention_quads", *entry) for name, entry in QUADS.items()}
-MISTAKES |= {f"attention plain: {name}": ("attention_plain", *entry) for name, entry in PLAIN.items()}
-MISTAKES |= {f"pixels plain: {name}": ("attention_pixels_plain", *entry) for name, entry in PIXELS_PLAIN.items()}
-MISTAKES |= {f"attention once: {name}": ("attention_split", *entry) for name, entry in ONCE.items()}
+# name of the mistakes, file of the kernel, the mistakes
+TABLES = [
+    ("attention tile", "attention_tile", TILE), ("attention tile_f16", "attention_tile_f16", TILE_F16),
+    ("attention registers", "attention_registers", REGISTERS), ("attention wide", "attention_wide", WIDE),
+    ("attention quads", "attention_quads", QUADS), ("attention plain", "attention_plain", PLAIN),
+    ("pixels plain", "attention_pixels_plain", PIXELS_PLAIN), ("attention once", "attention_split", ONCE),
+]  # fmt: skip
+MISTAKES = {f"{of}: {name}": (file, *entry) for of, file, table in TABLES for name, entry in table.items()}
