@@ -13,9 +13,8 @@ from datetime import date
 from importlib.metadata import version
 from typing import Any
 
-from bench import arguments, memory, whole
+from bench import memory, whole
 from bench.browser import ROOT, Tab, open_browser
-from bench.cases import varied
 from bench.errors import BenchError
 from bench.places import Child, Page, has_gpu, machine_words
 
@@ -36,41 +35,30 @@ ALONE = [
 HEADLESS = [{"op": "attention", "T": 512}, {"op": "attention", "T": 2048}, {"op": "decode", "T": 2048}]
 QUICK = [{"op": "attention", "T": 64}, {"op": "decode", "T": 256}]
 QUICK_ALONE = [{"op": "heatmap", "T": 128}, {"op": "matmul", "T": 8, "d_in": 64, "d_out": 64}]
-BEHIND = 2  # times the time of the fastest: such a variant would win no longer text, and takes the longest there
 
 RECORD = ROOT / "bench" / "latest.json"
 
 Log = Callable[[str], None]
 
 
-class Ours:
-    """The kernels in one place, each operation with the fastest variant of those that the product chooses among."""
+def fastest(place: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The report of the fastest variant of those that the product chooses among there.
 
-    def __init__(self, place: Child | Page) -> None:
-        self.place = place
-        self.behind: set[tuple[str, str]] = set()
-
-    def measure(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The fastest one's report; `refused` names those without a figure, `chosen` the product's own choice.
-
-        Where that one is wrong or does not run there is no report. One that was BEHIND is not run on longer texts.
-        """
-        operation = varied(arguments.read(given))
-        try:
-            right = [self.place.measure(given)]
-        except BenchError as error:
-            return {"op": given["op"], "given": dict(given), "error": str(error)}
-        chosen, refused = right[0]["variant"], []
-        for name in right[0]["tried"]:
-            if name == chosen or (operation, name) in self.behind:
-                continue
+    refused: those without a figure; chosen: the product's own choice. Where that is wrong there is no report.
+    """
+    try:
+        right = [place.measure(given)]
+    except BenchError as error:
+        return {"op": given["op"], "given": dict(given), "error": str(error)}
+    chosen, refused = right[0]["variant"], []
+    for name in right[0]["tried"]:
+        if name != chosen:
             try:
-                right.append(self.place.measure({**given, "variant": name}))
+                right.append(place.measure({**given, "variant": name}))
             except BenchError as error:
                 refused.append(f"{name}: {error}")
-        best = min(right, key=lambda report: report["ms"])
-        self.behind |= {(operation, each["variant"]) for each in right if each["ms"] > BEHIND * best["ms"]}
-        return {**best, "given": dict(given), "chosen": chosen, "refused": refused}
+    best = min(right, key=lambda report: report["ms"])
+    return {**best, "given": dict(given), "chosen": chosen, "refused": refused}
 
 
 class Run:
@@ -115,7 +103,7 @@ class Run:
         files = {} if self.quick else {"smollm2": whole.folder()}
         with open_browser(files, software=not self.found["gpu"]) as browser:
             self.found["versions"] = versions(browser.version)
-            ours = Ours(Page(browser.tab()))
+            ours = Page(browser.tab())
             tabs = {kind: browser.tab() for kind in PEERS} if peers else {}
             asked = QUICK if self.quick else SIDE_BY_SIDE
             self.each(self.found["side_by_side"], asked, lambda given: side_by_side(ours, tabs, given, self.log))
@@ -134,8 +122,8 @@ class Run:
             except BenchError as error:
                 done.append({"error": str(error)})
                 continue
-            ours, asked = Ours(child), QUICK[:1] if self.quick else HEADLESS
-            self.each(done, asked, lambda given, ours=ours: logged(self.log, given, ours))
+            asked = QUICK[:1] if self.quick else HEADLESS
+            self.each(done, asked, lambda given, child=child: logged(self.log, given, child))
             child.close()
 
 
@@ -150,13 +138,13 @@ def collect(*, quick: bool, peers: bool, log: Log, going_on: bool = False) -> di
     return run.found
 
 
-def logged(log: Log, given: Mapping[str, Any], ours: Ours) -> dict[str, Any]:
+def logged(log: Log, given: Mapping[str, Any], ours: Child | Page) -> dict[str, Any]:
     """One operation of ours, announced."""
-    log(f"{ours.place.place}: {' '.join(str(value) for value in given.values())}")
-    return ours.measure(given)
+    log(f"{ours.place}: {' '.join(str(value) for value in given.values())}")
+    return fastest(ours, given)
 
 
-def side_by_side(ours: Ours, tabs: Mapping[str, Tab], given: Mapping[str, Any], log: Log) -> dict[str, Any]:
+def side_by_side(ours: Page, tabs: Mapping[str, Tab], given: Mapping[str, Any], log: Log) -> dict[str, Any]:
     """Ours and every peer on one operation."""
     row = {"ours": logged(log, given, ours), "given": dict(given)}
     for kind, tab in tabs.items():

@@ -19,7 +19,7 @@ from bench.cases import CASES, Case, letters, tolerance, tried, used_variant, va
 from bench.errors import BadArguments, WrongResult
 from webgpu.kernels import Kernels
 from webgpu.ops import MAX_GROUPS, Dispatch, UnsupportedShape
-from webgpu.trial import quickest
+from webgpu.trial import chosen
 from webgpu.variants import UnknownVariant
 
 BATCHES, BATCH_MS, MOST_RUNS = 5, 100.0, 100
@@ -101,7 +101,7 @@ def measure(kernels: Kernels, given: Mapping[str, Any]) -> dict[str, Any]:
     if asked["op"] not in CASES:
         raise BadArguments(f"{asked['op']} needs a model; this measures single operations.")
     try:
-        asked["variant"] = asked["variant"] or quickest(kernels, varied(asked), letters(asked))
+        asked["variant"] = asked["variant"] or chosen(kernels, varied(asked), letters(asked))
         asked["variant"] = used_variant(asked)
         case = CASES[asked["op"]](asked)
     except (UnsupportedShape, UnknownVariant) as error:

@@ -52,20 +52,28 @@ def sizes_of(config: Config, placed: Mapping[str, Placed]) -> dict[str, int]:
     return {"N": config.N, "K": config.K, "H": config.H, "D": config.D, "F": config.F, "fmt": fmt}
 
 
+def tries(device: Device) -> bool:
+    """Whether a model tries variants on this device.
+
+    Where a CPU stands in for a GPU the first choice is the measured one, and a trial would take the time of a prompt.
+    """
+    return not device.software
+
+
 def candidates(operation: str, device: Device, sizes: Mapping[str, int]) -> list[str]:
     """The variants among which a model chooses on this device, in order; sizes: letters of webgpu/variants.py.
 
-    Of an operation that no trial times it is the one that a model begins with.
+    Where nothing is tried, or of an operation that no trial times, it is the one that a model begins with.
     """
-    if operation in ATTENTION or operation in PRODUCTS:
+    if tries(device) and operation in (*ATTENTION, *PRODUCTS):
         return to_try(operation, device.features, device.software, **sizes)
     return [pick(operation, first_choice(device.features, device.software).get(operation), **sizes)]
 
 
-def quickest(
+def chosen(
     kernels: Kernels, operation: str, sizes: Mapping[str, int], now: Callable[[], float] = time.perf_counter
 ) -> str:
-    """The fastest of its candidates, timed now if there are several; sizes as candidates takes them. now: seconds."""
+    """The one that a model takes: the fastest of its candidates, timed now if there are several. now: seconds."""
     names = candidates(operation, kernels.device, sizes)
     return _fastest(kernels, _work(operation, sizes), names, now) if len(names) > 1 else names[0]
 
@@ -85,10 +93,10 @@ def try_variants(
     known = _recall(memory)
     choice = {}
     for operation in (*ATTENTION, *(() if sizes["D"] % 8 else PRODUCTS)):
-        names = candidates(operation, kernels.device, sizes)
+        names = to_try(operation, kernels.device.features, kernels.device.software, **sizes)
         key = _key(kernels, operation, sizes, names)
         if known.get(key) not in names:
-            known[key] = quickest(kernels, operation, sizes, now)
+            known[key] = _fastest(kernels, _work(operation, sizes), names, now) if len(names) > 1 else names[0]
         choice[operation] = known[key]
     if memory is not None:
         memory.parent.mkdir(parents=True, exist_ok=True)

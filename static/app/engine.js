@@ -77,8 +77,7 @@ export async function loadEngine(entry, { signal, onProgress, reload }) {
   const tokens = store.state.typed.length || guessTokens(store.state.prompt);
   const model = await Model.load(found, { config, source }, { signal, tokens }).finally(source.close);
   watchLoss(found, reload);
-  // Where a CPU stands in, the first choice is the measured one, and a trial would take the time of the first prompt.
-  const drawn = found.software ? () => {} : tune(model);
+  const drawn = tune(model);
   return {
     kind: "webgpu",
     run: async (ids, options) => {

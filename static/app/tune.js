@@ -1,6 +1,7 @@
 // Taking the variants that are quickest on this device: those that earlier visits found at once, the rest tried when the first
-// prompt is drawn and the device is quiet, so that no trial stands before the first picture. Later prompts take the answer.
-import { recallVariants, sizesOf, tryVariants } from "../gpu/trial.js";
+// prompt is drawn and the device is quiet, so that no trial stands before the first picture. Later prompts take the answer. Where
+// a CPU stands in for a GPU nothing is tried.
+import { recallVariants, sizesOf, tries, tryVariants } from "../gpu/trial.js";
 
 /** How long after the first prompt: its wall and its prediction are drawn by then. */
 const QUIET_MS = 2000;
@@ -13,10 +14,11 @@ const MEMORY = {
 
 /**
  * @param {import("../gpu/runtime.js").Model} model
- * @param {{quietMs?: number, memory?: import("../gpu/trial.js").Memory}} options
+ * @param {{quietMs?: number, memory?: import("../gpu/trial.js").Memory, here?: boolean}} options here: whether to try at all
  * @returns {() => void} to be called after each prompt; the first call starts the clock
  */
-export function tune(model, { quietMs = QUIET_MS, memory = MEMORY } = {}) {
+export function tune(model, { quietMs = QUIET_MS, memory = MEMORY, here = tries(model.kernels.device) } = {}) {
+  if (!here) return () => {};
   const { kernels, config, placed } = model;
   const sizes = sizesOf(config, placed);
   // A new object: what is being generated keeps the choice that it began with.

@@ -4,7 +4,7 @@
  * @module
  */
 import { UnsupportedShape } from "../gpu/ops.js";
-import { quickest } from "../gpu/trial.js";
+import { chosen } from "../gpu/trial.js";
 import { UnknownVariant } from "../gpu/variants.js";
 import { read } from "./arguments.js";
 import { CASES, letters, tolerance, tried, usedVariant, varied } from "./cases.js";
@@ -103,7 +103,7 @@ export async function ceilings(kernels) {
 export async function measure(kernels, given) {
   const asked = read(given);
   if (!Object.hasOwn(CASES, asked.op)) throw new BenchError("bad-arguments", `${asked.op} needs a model that is loaded.`);
-  asked.variant ??= await quickest(kernels, varied(asked), letters(asked));
+  asked.variant ??= await chosen(kernels, varied(asked), letters(asked));
   const found = prepared(asked);
   const buffers = upload(kernels, found);
   try {

@@ -55,10 +55,11 @@ export async function tryVariants(kernels, sizes, memory, now = () => performanc
   const choice = await recallVariants(kernels, sizes, memory);
   for (const operation of operations(sizes)) {
     if (choice[operation]) continue;
-    const name = await quickest(kernels, operation, sizes, now);
+    const names = namesOf(kernels, operation, sizes);
+    const name = names.length > 1 ? await fastest(kernels, work(operation, sizes), names, now) : names[0];
     if (name === null) continue; // none ran: the device is lost, or the next visit may do better
     choice[operation] = name;
-    const key = await keyOf(kernels, operation, sizes);
+    const key = await keyOf(kernels, operation, sizes, names);
     try {
       memory.setItem(key, name);
     } catch {
@@ -76,8 +77,10 @@ export async function recallVariants(kernels, sizes, memory) {
   /** @type {import("./variants.js").Choice} */
   const choice = {};
   for (const operation of operations(sizes)) {
-    const known = recall(memory, await keyOf(kernels, operation, sizes));
-    if (known !== null && candidates(operation, kernels.device, sizes).includes(known)) choice[operation] = known;
+    const names = namesOf(kernels, operation, sizes);
+    const key = await keyOf(kernels, operation, sizes, names);
+    const known = recall(memory, key);
+    if (known !== null && names.includes(known)) choice[operation] = known;
   }
   return choice;
 }
@@ -87,22 +90,37 @@ function operations({ D }) {
   return [...Object.keys(ATTENTION), ...(D % 8 ? [] : Object.keys(PRODUCTS))];
 }
 
+/** @param {Kernels} kernels @param {string} operation @param {Sizes} sizes */
+function namesOf({ device }, operation, sizes) {
+  return toTry(operation, device.features, device.software, sizes);
+}
+
+/** @typedef {{features: Set<string>, software: boolean}} Able what of a device a choice depends on */
+
 /**
- * The variants among which a model chooses on this device, in order; sizes: letters of variants.js. Of an operation that no
- * trial times it is the one that a model begins with.
- * @param {string} operation @param {{features: Set<string>, software: boolean}} device @param {Record<string, number>} sizes
+ * Whether a model tries variants on this device. Where a CPU stands in for a GPU the first choice is the measured one, and a
+ * trial would take the time of the first prompt.
+ * @param {Able} device
  */
-export function candidates(operation, { features, software }, sizes) {
-  if (operation in ATTENTION || operation in PRODUCTS) return toTry(operation, features, software, sizes);
+export const tries = ({ software }) => !software;
+
+/**
+ * The variants among which a model chooses on this device, in order; sizes: letters of variants.js. Where nothing is tried, or
+ * of an operation that no trial times, it is the one that a model begins with.
+ * @param {string} operation @param {Able} device @param {Record<string, number>} sizes
+ */
+export function candidates(operation, device, sizes) {
+  const { features, software } = device;
+  if (tries(device) && (operation in ATTENTION || operation in PRODUCTS)) return toTry(operation, features, software, sizes);
   return [pick(operation, firstChoice(features, software)[operation], sizes)];
 }
 
 /**
- * The fastest of its candidates, timed now if there are several; null if none runs.
+ * The one that a model takes: the fastest of its candidates, timed now if there are several; null if none runs.
  * @param {Kernels} kernels @param {string} operation @param {Sizes} sizes
  * @param {() => number} now milliseconds @returns {Promise<string | null>}
  */
-export async function quickest(kernels, operation, sizes, now = () => performance.now()) {
+export async function chosen(kernels, operation, sizes, now = () => performance.now()) {
   const names = candidates(operation, kernels.device, sizes);
   return names.length > 1 ? fastest(kernels, work(operation, sizes), names, now) : names[0];
 }
@@ -233,11 +251,9 @@ async function timed(kernels, dispatches, buffers, now) {
 
 /**
  * What an answer is remembered under: all that it depends on.
- * @param {Kernels} kernels @param {string} operation @param {Sizes} sizes
+ * @param {Kernels} kernels @param {string} operation @param {Sizes} sizes @param {string[]} names
  */
-async function keyOf(kernels, operation, sizes) {
-  const { N, K, H, D, F, fmt } = sizes;
-  const names = candidates(operation, kernels.device, sizes);
+async function keyOf(kernels, operation, { N, K, H, D, F, fmt }, names) {
   const attends = operation in ATTENTION;
   const prefix = attends ? "attention" : operation;
   const files = [...new Set(Object.entries(kernels.manifest).filter(([name]) => name.startsWith(prefix)).map(([, { file }]) => file))];

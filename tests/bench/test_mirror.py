@@ -89,16 +89,17 @@ def test_tried_is_the_same(mirror, given):
 
 
 def test_tried_is_what_the_product_chooses_among():
-    """`wide` needs lanes8, `registers` is for devices without subgroups, windows and the lens have no trial."""
+    """CPU drivers keep what a model begins with; GPUs try attention and products, not windows and the lens."""
     found = {
         op: [
             cases.tried(arguments.read({"op": op}), SimpleNamespace(features=features, software=software))
             for features, software in DEVICES
         ]
-        for op in ("attention", "heatmap", "lens")
+        for op in ("attention", "matmul", "heatmap", "lens")
     }
     assert found == {
-        "attention": [["fa2", "quads"], ["fa2", "quads", "wide"], ["fa2", "registers"], ["fa2", "quads", "tile"]],
+        "attention": [["quads"], ["quads"], ["registers"], ["fa2", "quads", "tile"]],
+        "matmul": [["quads"], ["quads"], ["registers"], ["registers", "quads", "groups"]],
         "heatmap": [["quads"], ["quads"], ["rows"], ["rows"]],
         "lens": [["rows"], ["rows"], ["rows"], ["groups"]],
     }

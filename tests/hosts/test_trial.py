@@ -149,7 +149,9 @@ TUNED = """async (ids) => {
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
   };
-  const drawn = tune(model, { quietMs: 0, memory });
+  tune(model, { quietMs: 0, memory })();
+  if (asked) throw new Error("a trial where a CPU stands in for a GPU");
+  const drawn = tune(model, { quietMs: 0, memory, here: true });
   await model.kernels.fence();
   await until(() => asked >= 4);
   await new Promise((resolve) => setTimeout(resolve, 300));
@@ -161,7 +163,7 @@ TUNED = """async (ids) => {
   await until(() => kept.size === 4 && model.choice !== choice);
   for (const key of kept.keys()) kept.set(key, key.split("/")[1] === "decode" ? "once" : "quads");
   const found = model.choice;
-  tune(model, { quietMs: 1e9, memory });
+  tune(model, { quietMs: 1e9, memory, here: true });
   await until(() => model.choice !== found);
   (await model.run(ids)).destroy();
   return { before, started: choice, next: model.choice };
