@@ -31,7 +31,7 @@ __all__ = [
 
 F32, F16, BF16, Q4_1, Q8_0 = 0, 1, 2, 3, 4
 FEW_TOKENS = 32  # up to here workgroups share rows of weights, beyond a tile of the product
-QUAD_ROWS = 8  # tokens of a quad's block; of more tokens it takes twice as many
+QUAD_ROWS = 8  # tokens of a quad's block; of more than 8 it takes twice as many, but 17 to 24 are three blocks of 8
 
 
 def embedding(ids, table, out, *, T, D, v0, v_count, fmt, scales=NONE) -> Dispatch:
@@ -97,7 +97,7 @@ def matmul(
     if T == 1 and quads:
         return Dispatch("matvec_quads", overrides, params, fold(ceil_div(d_out, 8 * 8)), bindings)
     if quads:
-        tall = T > QUAD_ROWS
+        tall = T > QUAD_ROWS and ceil_div(T, QUAD_ROWS) != 3
         blocks = ceil_div(T, QUAD_ROWS * (1 + tall)) * ceil_div(d_out, 32)
         return Dispatch(
             "matmul_quads", overrides | {"TALL": tall}, {"T": T, **params}, fold(ceil_div(blocks, 2)), bindings

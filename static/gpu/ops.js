@@ -21,7 +21,7 @@ export const LENS_TILE = 512;
 export const LENS_PARTS = 1024;
 /** Up to here workgroups share rows of weights, beyond a tile of the product. */
 export const FEW_TOKENS = 32;
-/** Tokens of a quad's block; of more tokens it takes twice as many. */
+/** Tokens of a quad's block; of more than 8 it takes twice as many, but 17 to 24 are three blocks of 8. */
 export const QUAD_ROWS = 8;
 
 /**
@@ -77,7 +77,7 @@ export function matmul(given) {
   const quads = picked === "quads";
   if (T === 1 && quads) return { kernel: "matvec_quads", overrides, params, grid: fold(ceil(d_out, 8 * 8)), bindings };
   if (quads) {
-    const TALL = T > QUAD_ROWS;
+    const TALL = T > QUAD_ROWS && ceil(T, QUAD_ROWS) !== 3;
     const grid = fold(ceil(ceil(T, TALL ? 2 * QUAD_ROWS : QUAD_ROWS) * ceil(d_out, 32), 2));
     return { kernel: "matmul_quads", overrides: { ...overrides, TALL }, params: { T, ...params }, grid, bindings };
   }

@@ -75,7 +75,7 @@ def test_prefill_in_chunks_is_planned_alike(name, dtype, most_bytes, mirror):
 
 
 @pytest.mark.parametrize("dtype", ["F16", "Q4_1", "Q8_0"])
-@pytest.mark.parametrize("T", [1, 37])
+@pytest.mark.parametrize("T", [1, 20, 37])
 def test_variants_are_planned_alike(dtype, T, mirror):
     parsed, weights = placed(GOOD["smollm2"], dtype)
     options = {"T": T, "capacity": 40, "offset": 3, "logits": True, "choice": {"matmul": "quads", "matvec": "quads"}}

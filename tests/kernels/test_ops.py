@@ -69,6 +69,13 @@ def test_every_dispatch_names_what_the_manifest_declares():
         assert set(d.bindings) == {name for name, _ in entry["bindings"]}
 
 
+@pytest.mark.parametrize(("T", "rows"), [(8, 8), (9, 16), (16, 16), (17, 8), (24, 8), (25, 16), (64, 16), (300, 16)])
+def test_matmul_quads_take_the_rows_that_leave_few_empty(T, rows):
+    dispatch = ops.matmul("x", "w", None, "y", T=T, d_in=32, d_out=64, fmt=3, variant="quads")
+    assert dispatch.overrides["TALL"] == (rows == 16)
+    assert dispatch.grid[0] == -(-T // rows)  # two quads of 32 columns in a workgroup
+
+
 def test_attention_one_token_splits_the_keys():
     assert [d.kernel for d in attention(T=1, S=200)] == ["attention_decode", "attention_merge"]
     assert [d.kernel for d in attention(T=2)] == ["attention_fa2"]
