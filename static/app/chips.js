@@ -15,7 +15,7 @@ const WINDOW = 160;
  * @param {Piece} piece
  * @param {number} i
  */
-export function tokenWords(piece, i) {
+function tokenWords(piece, i) {
   const text = piece.partial ? "part of a character" : JSON.stringify(piece.text);
   return `token ${i} · id ${count(piece.id)} · bytes ${hex(piece.bytes)} · ${text}`;
 }

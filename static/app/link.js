@@ -75,7 +75,7 @@ export function clampView(state) {
 }
 
 /** The address of exactly this view, as short as the page's defaults allow. */
-export function addressOfView() {
+function addressOfView() {
   const address = new URL(location.href);
   address.hash = writeLink(store.state, { opening: openingOf(store.state.entry) });
   return address.href;

@@ -9,7 +9,7 @@ import { store } from "./state.js";
 /** @typedef {import("./state.js").ModelEntry} ModelEntry */
 
 /** @param {ModelEntry} entry */
-export const headsWords = ({ shape: { L, N, K } }) => `${L} layers × ${N} heads${K === N ? "" : ` (${K} K/V)`}`;
+const headsWords = ({ shape: { L, N, K } }) => `${L} layers × ${N} heads${K === N ? "" : ` (${K} K/V)`}`;
 
 /** Models that one command brings, for those who do not have them yet. */
 const PULLABLE = [

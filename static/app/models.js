@@ -44,7 +44,7 @@ export const loadConfig = (entry) => readJson(entry, "config.json");
 export const stopIds = (config) => [config.eos_token_id ?? []].flat();
 
 /** @param {ModelEntry} entry */
-export const weightFiles = (entry) => entry.files.filter((file) => file.name.endsWith(".safetensors"));
+const weightFiles = (entry) => entry.files.filter((file) => file.name.endsWith(".safetensors"));
 
 /** @param {ModelEntry} entry */
 export const weightBytes = (entry) => weightFiles(entry).reduce((sum, file) => sum + file.bytes, 0);

@@ -34,12 +34,12 @@ export const WRITTEN_BY = {
  * err by about 1e-6 each layer, and errors of a layer are carried on by the next (3e-7 measured after SmolLM2's thirty
  * layers); GPUs may round exponentials and reciprocals more coarsely than the CPU drivers this was measured on.
  */
-export const HIDDEN = 1e-4;
+const HIDDEN = 1e-4;
 /** Attention weights, absolute: they lie in 0..1, and an error of their scores shows as is (2e-6 measured). */
 export const WEIGHTS = 1e-4;
 /** Log-probabilities and log-sum-exps, absolute, in nats: 1e-3 changes a probability by 0.1 %; early depths of the lens have
  * logits of several hundred (1e-4 measured). */
-export const LOGS = 1e-3;
+const LOGS = 1e-3;
 
 /**
  * @param {string} name a named intermediate

@@ -15,7 +15,7 @@ const LEAST = ["0.1", "0.3", "0.5", "0.7", "0.9"];
  * @param {State} state
  * @returns {{order: string | null, only: string | null}}
  */
-export function chosenOrder({ entry, order, only }) {
+function chosenOrder({ entry, order, only }) {
   const known = order !== null && ordersOf(entry).includes(order) ? order : null;
   const named = only === "known" && (entry?.report?.heads.length ?? 0) > 0;
   return { order: known, only: named || (known !== null && only !== "known") ? only : null };
@@ -27,7 +27,7 @@ export function chosenOrder({ entry, order, only }) {
  * @param {Place} place
  * @returns {number} NaN when it is not known, or not yet
  */
-export function orderScore(state, { layer, head }) {
+function orderScore(state, { layer, head }) {
   const { order } = chosenOrder(state);
   if (!order) return NaN;
   const { from, score } = partsOf(order);

@@ -15,7 +15,7 @@ const INVISIBLE = /[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}]/u;
  * Bytes as "E3 81".
  * @param {ArrayLike<number>} bytes
  */
-export const hexBytes = (bytes) => Array.from(bytes, (byte) => byte.toString(16).toUpperCase().padStart(2, "0")).join(" ");
+const hexBytes = (bytes) => Array.from(bytes, (byte) => byte.toString(16).toUpperCase().padStart(2, "0")).join(" ");
 
 /**
  * How one character is shown.

@@ -14,7 +14,7 @@ export const PROMPT_SCORES = /** @type {const} */ (["previous_token", "first_tok
  * @param {ArrayLike<number>} ids [T]
  * @returns {Int32Array} [T] position of the latest earlier copy of each token, -1 where there is none
  */
-export function earlierCopies(ids) {
+function earlierCopies(ids) {
   /** @type {Map<number, number>} */
   const last = new Map();
   return Int32Array.from({ length: ids.length }, (_, t) => {
