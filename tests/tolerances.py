@@ -89,6 +89,9 @@ HOST_WINDOW_PIXEL = 2e-5
 HOST_WINDOW_MEAN = 1e-6
 # Share of 4,000 draws against the probability they come from: four standard deviations of 0.5 / sqrt(4000).
 SAMPLER_FREQUENCY = 0.032
+# Share of 2,000 draws that few candidates leave open, beyond those whose token is not among them: at each of 60 ends of
+# a token's share 2e-4 of the draw may go either way, and four standard deviations of the rest.
+DRAWS_LEFT_OPEN = 0.06
 
 # README's picture against a fresh one, mean difference of a colour value (0 to 255) after shrinking to 160 x 100: other
 # fonts move letters by a pixel; a panel that moved or a picture that is missing gives far more.

@@ -18,6 +18,7 @@ from itertools import zip_longest
 from webgpu import ops
 from webgpu.config import Config
 from webgpu.layout import EMBED, HEAD, NORM
+from webgpu.next_token import next_token
 from webgpu.pieces import STACKS, Placed, padded, runs
 
 # A multiple of 64, so that every chunk's rows start on a multiple of 256 bytes whatever their width.
@@ -229,10 +230,11 @@ def bias_of(tensor: str) -> str:
 
 def forward(
     config: Config, placed: Mapping[str, Placed], *, T: int, offset: int, capacity: int, keep, logits: bool = False,
-    choice: Mapping[str, str] | None = None, submit_flops: int | None = None,
+    temperature: float | None = None, choice: Mapping[str, str] | None = None, submit_flops: int | None = None,
 ) -> Forward:  # fmt: skip
     """Plan T tokens at positions offset .. offset+T-1. logits: also those of the last token, in `logits` [1,V].
 
+    temperature: what webgpu/next_token.py prepares of those logits, nothing if None.
     submit_flops: work of one submit, SUBMIT_FLOPS if None; a single token is one submit whatever it takes.
     """
     plan = Forward(config, placed, T, offset, capacity, keep, choice, submit_flops)
@@ -246,19 +248,22 @@ def forward(
             start = int(rest.partition("+")[0] or 0) + 4 * config.D * (T - 1)
             x = plan.buffer("last", config.D)
             plan.copy(name, start, x, 0, 4 * config.D)
-        plan.logits(x, 1)
+        row = plan.logits(x, 1)
+        if temperature is not None:
+            next_token(plan, row, temperature)
     return plan
 
 
 def prefill(
     config: Config, placed: Mapping[str, Placed], *, T: int, capacity: int, keep, logits: bool = False,
-    chunk: int = CHUNK_TOKENS, choice: Mapping[str, str] | None = None, submit_flops: int | None = None,
+    temperature: float | None = None, chunk: int = CHUNK_TOKENS, choice: Mapping[str, str] | None = None,
+    submit_flops: int | None = None,
 ) -> list[Forward]:  # fmt: skip
-    """Plan a whole prompt as forwards of at most `chunk` tokens; logits: of the last token."""
+    """Plan a whole prompt as forwards of at most `chunk` tokens; logits, temperature: of the last token."""
     return [
         forward(
             config, placed, T=min(chunk, T - offset), offset=offset, capacity=capacity, keep=keep,
-            logits=logits and offset + chunk >= T, choice=choice, submit_flops=submit_flops,
+            logits=logits and offset + chunk >= T, temperature=temperature, choice=choice, submit_flops=submit_flops,
         )
         for offset in range(0, T, chunk)
     ]  # fmt: skip

@@ -18,6 +18,7 @@ import numpy as np
 from webgpu.buffers import Buffers
 from webgpu.config import Config, parse_config
 from webgpu.device import Device
+from webgpu.generate import generate
 from webgpu.kernels import Kernels
 from webgpu.layout import (
     EMBED,
@@ -32,7 +33,7 @@ from webgpu.layout import (
     tensor_shapes,
 )
 from webgpu.pieces import Placed
-from webgpu.plan import CACHE, CHUNK_TOKENS, RECORD, TRACE, ZERO, Builder, Forward, forward, merge_buffers, prefill
+from webgpu.plan import CHUNK_TOKENS, RECORD, TRACE, ZERO, Builder, Forward, merge_buffers, prefill
 from webgpu.rope import tables
 from webgpu.trace import Trace
 from webgpu.variants import first_choice
@@ -152,23 +153,7 @@ class Model:
         Raises as `run` does; TooManyTokens when prompt and continuation together pass the model's limit.
         """
         self.check(ids, max_tokens)
-        capacity = len(ids) + max_tokens
-        fixed = {"capacity": capacity, "keep": CACHE, "logits": True, "choice": self.choice}
-        plans = prefill(self.config, self.placed, T=len(ids), **fixed)
-        buffers = self.allocate(plans, capacity)
-        try:
-            self.run_forwards(plans, ids, buffers, len(ids))
-            for position in range(len(ids), capacity):
-                logits = self.kernels.read(buffers["logits"], "float32", (self.config.V,))
-                token = int(logits.argmax())
-                yield token, float(logits[token] - log_sum_exp(logits))
-                if token in stop_ids or position + 1 == capacity:
-                    return
-                step = forward(self.config, self.placed, T=1, offset=position, **fixed)
-                buffers.make(step.buffers)
-                self.run_forwards([step], [token], buffers, position + 1)
-        finally:
-            buffers.destroy()
+        yield from generate(self, ids, max_tokens, stop_ids)
 
     def check(self, ids: Sequence[int], more: int = 0) -> None:
         """Refuse a prompt that is empty, has unknown ids, or with `more` tokens passes the model's limit."""
@@ -244,9 +229,3 @@ def widen(values: np.ndarray) -> np.ndarray:
     if values.dtype == np.uint16:
         return (values.astype(np.uint32) << 16).view(np.float32)
     return values.astype(np.float32)
-
-
-def log_sum_exp(logits: np.ndarray) -> float:
-    """ln of the sum of exponentials, in double precision."""
-    wide = logits.astype(np.float64)
-    return float(wide.max() + np.log(np.exp(wide - wide.max()).sum()))

@@ -6,6 +6,7 @@
  * @module
  */
 import { EMBED, HEAD, NORM } from "./layout.js";
+import { nextToken } from "./next_token.js";
 import * as ops from "./ops.js";
 import { STACKS, padded, runs } from "./pieces.js";
 
@@ -261,12 +262,13 @@ const stacked = (at, together) => STACKS[together].map((part) => `${at}${part}.w
 const biasOf = (tensor) => tensor.replace(/\.weight$/, ".bias");
 
 /**
- * Plan T tokens at positions offset .. offset+T-1. logits: also those of the last token, in `logits` [1,V].
+ * Plan T tokens at positions offset .. offset+T-1. logits: also those of the last token, in `logits` [1,V]; temperature:
+ * what nextToken prepares of those, nothing if null.
  * @param {Config} config @param {Layout} placed
- * @param {{T: number, offset: number, capacity: number, keep: Set<string>, logits?: boolean, choice?: Choice,
- *   submit_flops?: number}} options
+ * @param {{T: number, offset: number, capacity: number, keep: Set<string>, logits?: boolean, temperature?: number | null,
+ *   choice?: Choice, submit_flops?: number}} options
  */
-export function forward(config, placed, { T, offset, capacity, keep, logits = false, choice, submit_flops }) {
+export function forward(config, placed, { T, offset, capacity, keep, logits = false, temperature = null, choice, submit_flops }) {
   const plan = new Forward(config, placed, T, offset, capacity, keep, choice, submit_flops);
   plan.embed();
   for (let layer = 0; layer < config.L; layer++) plan.layer(layer);
@@ -278,23 +280,24 @@ export function forward(config, placed, { T, offset, capacity, keep, logits = fa
       x = plan.buffer("last", config.D);
       plan.copy({ source, source_start, target: x, target_start: 0, bytes: 4 * config.D });
     }
-    plan.logits(x, 1);
+    const row = plan.logits(x, 1);
+    if (temperature !== null) nextToken(plan, row, temperature);
   }
   return plan;
 }
 
 /**
- * Plan a whole prompt as forwards of at most `chunk` tokens; logits: of the last token.
+ * Plan a whole prompt as forwards of at most `chunk` tokens; logits, temperature: of the last token.
  * @param {Config} config @param {Layout} placed
- * @param {{T: number, capacity: number, keep: Set<string>, logits?: boolean, chunk?: number, choice?: Choice,
- *   submit_flops?: number}} options submit_flops: work of one submit
+ * @param {{T: number, capacity: number, keep: Set<string>, logits?: boolean, temperature?: number | null, chunk?: number,
+ *   choice?: Choice, submit_flops?: number}} options submit_flops: work of one submit
  */
-export function prefill(config, placed, { T, capacity, keep, logits = false, chunk = CHUNK_TOKENS, choice, submit_flops }) {
+export function prefill(config, placed, { T, capacity, keep, logits = false, chunk = CHUNK_TOKENS, ...how }) {
   const plans = [];
   for (let offset = 0; offset < T; offset += chunk) {
     const last = offset + chunk >= T;
     const count = Math.min(chunk, T - offset);
-    plans.push(forward(config, placed, { T: count, offset, capacity, keep, logits: logits && last, choice, submit_flops }));
+    plans.push(forward(config, placed, { T: count, offset, capacity, keep, logits: logits && last, ...how }));
   }
   return plans;
 }

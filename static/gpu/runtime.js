@@ -8,15 +8,14 @@
  * Mirrors webgpu/runtime.py; errors carry the same `code`. Needs no DOM.
  * @module
  */
-import { sample, seeded } from "../lib/sampler.js";
 import { Buffers } from "./buffers.js";
 import { parseConfig } from "./config.js";
 import { DEFAULT_LIMITS } from "./device.js";
+import { generate } from "./generate.js";
 import { Kernels } from "./kernels.js";
 import { place } from "./layout.js";
-import { CACHE, CHUNK_TOKENS, RECORD, TRACE, forward, mergeBuffers, prefill } from "./plan.js";
+import { CHUNK_TOKENS, RECORD, TRACE, mergeBuffers, prefill } from "./plan.js";
 import { Pace } from "./pace.js";
-import { Replay } from "./replay.js";
 import { tables } from "./rope.js";
 import { Trace } from "./trace.js";
 import { formatsOf, uploadAll } from "./upload.js";
@@ -28,6 +27,7 @@ import { laterPlans, picturePlans, plainChoice, warm, warmSlowly } from "./warm.
 /** @typedef {import("./kernels.js").Lookup} Lookup */
 /** @typedef {import("./layout.js").Layout} Layout */
 /** @typedef {import("./plan.js").Forward} Forward */
+/** @typedef {import("./replay.js").Replay} Replay */
 /**
  * Blocks have their scales beside them (lib/blocks.js).
  * @typedef {{dtype: string, shape: number[], bytes: Uint8Array, scales?: {bytes: Uint8Array}}} Tensor
@@ -141,36 +141,11 @@ export class Model {
   /**
    * Continue a prompt against a KV cache. Temperature 0 is greedy; a stop id is given out and ends it.
    * @param {ArrayLike<number>} ids
-   * @param {{maxTokens: number, temperature?: number, topK?: number, topP?: number, seed?: number,
-   *   stopIds?: Iterable<number>, signal?: AbortSignal}} options
-   * @returns {AsyncGenerator<{id: number, logprob: number}>}
+   * @param {import("./generate.js").Wanted} wanted @returns {AsyncGenerator<import("./generate.js").Token>}
    */
-  async *generate(ids, { maxTokens, temperature = 0, topK = 0, topP = 1, seed = 0, stopIds = [], signal }) {
-    this.check(ids, maxTokens);
-    const T = ids.length;
-    const capacity = T + maxTokens;
-    const stops = new Set(stopIds);
-    const random = seeded(seed);
-    const fixed = { capacity, keep: CACHE, logits: true, choice: this.choice };
-    const plans = prefill(this.config, this.placed, { T, ...fixed });
-    const buffers = await this.allocate(plans, capacity);
-    const replay = new Replay(this.kernels);
-    try {
-      await this.runForwards(plans, ids, buffers, T, { signal });
-      for (let position = T; position < capacity; position++) {
-        const [bytes] = await this.kernels.read([[this.kernels.find(buffers, "logits"), 4 * this.config.V]]);
-        signal?.throwIfAborted();
-        const choice = sample(new Float32Array(bytes), { temperature, topK, topP }, random);
-        yield choice;
-        if (stops.has(choice.id) || position + 1 === capacity) return;
-        const step = forward(this.config, this.placed, { T: 1, offset: position, ...fixed });
-        buffers.make(step.buffers);
-        await this.runForwards([step], [choice.id], buffers, position + 1, { signal, replay });
-      }
-    } finally {
-      replay.destroy();
-      buffers.destroy();
-    }
+  async *generate(ids, wanted) {
+    this.check(ids, wanted.maxTokens);
+    yield* generate(this, ids, wanted);
   }
 
   /**
@@ -210,33 +185,54 @@ export class Model {
   /**
    * Upload ids and rotation tables of each forward and run it. ids: those of all plans, in order.
    * @param {Forward[]} plans @param {ArrayLike<number>} ids @param {Buffers} buffers @param {number} total
-   * @param {Watch & {replay?: Replay, pace?: Pace}} watch replay: for plans of one step
+   * @param {Watch & {pace?: Pace}} watch
    */
-  async runForwards(plans, ids, buffers, total, { onProgress, signal, replay, pace }) {
+  async runForwards(plans, ids, buffers, total, { onProgress, signal, pace }) {
     const work = plans.reduce((sum, plan) => sum + plan.steps.reduce((flops, step) => flops + step.flops, 0), 0);
     const list = Array.from(ids);
     let [done, at] = [0, 0];
     for (const plan of plans) {
-      const { cos, sin } = tables(this.config.rope, this.config.H, plan.offset, plan.T, total);
-      this.kernels.write(this.kernels.find(buffers, "ids"), Uint32Array.from(list.slice(at, at + plan.T)));
-      this.kernels.write(this.kernels.find(buffers, "cos"), cos);
-      this.kernels.write(this.kernels.find(buffers, "sin"), sin);
+      this.give(plan, buffers, total, list.slice(at, at + plan.T));
       at += plan.T;
       const onDone = (/** @type {number} */ flops, /** @type {number} */ ms) => {
         pace?.note(flops, ms);
         onProgress?.((done += flops) / work);
       };
-      await this.runSteps(plan, buffers, signal, onDone, replay);
+      await this.runSteps(plan, buffers, signal, onDone);
     }
+  }
+
+  /**
+   * Upload a forward's rotation tables and its ids, unless those are on the device.
+   * @param {Forward} plan @param {Buffers} buffers @param {number} total @param {number[] | null} ids
+   */
+  give(plan, buffers, total, ids) {
+    const { cos, sin } = tables(this.config.rope, this.config.H, plan.offset, plan.T, total);
+    if (ids) this.kernels.write(this.kernels.find(buffers, "ids"), Uint32Array.from(ids));
+    this.kernels.write(this.kernels.find(buffers, "cos"), cos);
+    this.kernels.write(this.kernels.find(buffers, "sin"), sin);
+  }
+
+  /**
+   * Submit a plan's steps; does not wait. replay: for plans of one step.
+   * @param {import("./plan.js").Builder} plan @param {Lookup} buffers @param {Replay} replay
+   */
+  async submit(plan, buffers, replay) {
+    for (const { copies, dispatches } of plan.steps) await this.kernels.run(copies, dispatches, this.every(buffers), replay);
+  }
+
+  /** Buffers and weights by name. @param {Lookup} buffers @returns {Lookup} */
+  every(buffers) {
+    return { get: (name) => buffers.get(name) ?? this.weights.get(name) };
   }
 
   /**
    * Run a plan's steps; `onDone` gets the work and ms of each step that has run.
    * @param {import("./plan.js").Builder} plan @param {Lookup} buffers @param {AbortSignal} [signal]
-   * @param {(flops: number, ms: number) => void} [onDone] @param {Replay} [replay]
+   * @param {(flops: number, ms: number) => void} [onDone]
    */
-  async runSteps(plan, buffers, signal, onDone, replay) {
-    await Promise.all(await this.submitSteps(plan, buffers, signal, onDone, replay));
+  async runSteps(plan, buffers, signal, onDone) {
+    await Promise.all(await this.submitSteps(plan, buffers, signal, onDone));
     signal?.throwIfAborted();
   }
 
@@ -244,16 +240,16 @@ export class Model {
    * The same up to the last submit: one step runs and one is ready, so that the device never waits and who comes next waits for
    * two at most. Gives what each step resolves with when it has run.
    * @param {import("./plan.js").Builder} plan @param {Lookup} buffers @param {AbortSignal} [signal]
-   * @param {(flops: number, ms: number) => void} [onDone] @param {Replay} [replay]
+   * @param {(flops: number, ms: number) => void} [onDone]
    */
-  async submitSteps(plan, buffers, signal, onDone, replay) {
-    const every = { get: (/** @type {string} */ name) => buffers.get(name) ?? this.weights.get(name) };
+  async submitSteps(plan, buffers, signal, onDone) {
+    const every = this.every(buffers);
     /** @type {Promise<void>[]} */
     const running = [];
     let last = 0;
     for (const { copies, dispatches, flops } of plan.steps) {
       signal?.throwIfAborted();
-      await this.kernels.run(copies, dispatches, every, replay);
+      await this.kernels.run(copies, dispatches, every);
       const start = performance.now();
       const finished = this.kernels.fence().then(() => {
         const now = performance.now();

@@ -58,7 +58,7 @@ export function picturePlans(config, placed, choice, T) {
  */
 export function laterPlans(config, placed, choice) {
   const T = FEW_TOKENS;
-  const step = { T: 1, offset: T, capacity: T + 1, keep: CACHE, logits: true, choice };
+  const step = { T: 1, offset: T, capacity: T + 1, keep: CACHE, logits: true, temperature: 0, choice };
   return [
     ...(config.D % 8 ? [] : [1, ...TOKENS].map((rows) => lens(config, placed, { sources: [[config.L, 0, rows]], choice }))),
     ...TOKENS.flatMap((T) => prefill(config, placed, { T, capacity: T, keep: TRACE, choice })),

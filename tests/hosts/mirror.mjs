@@ -12,7 +12,7 @@ import { VARIANTS, available, firstChoice, pick, toTry } from "../../static/gpu/
 import { batches } from "../../static/gpu/lens.js";
 import { laterPlans, picturePlans, plainChoice } from "../../static/gpu/warm.js";
 import { half, widen } from "../../static/gpu/widen.js";
-import { kept, sample, seeded } from "../../static/lib/sampler.js";
+import { candidatesOf, kept, sample, sampleFrom, seeded } from "../../static/lib/sampler.js";
 
 const KEEP = { cache: CACHE, trace: TRACE, record: RECORD };
 
@@ -111,6 +111,13 @@ const ANSWERS = {
   halves: ({ bits }) => bits.map((each) => String(half(each))),
   widen: ({ dtype, bytes }) => [...new Float32Array(widen({ dtype, bytes: Uint8Array.from(bytes) }).buffer)],
   kept: ({ logits, temperature, topK, topP }) => kept(Float32Array.from(logits), temperature, topK, topP),
+  candidates: ({ words, temperature }) => candidatesOf(Uint32Array.from(words).buffer, temperature),
+  /** Ids drawn from the whole row, and from what is left of it; null where that cannot tell. */
+  drawn: ({ logits, candidates, sampling, points }) => {
+    const row = Float32Array.from(logits);
+    const whole = points.map((point) => sample(row, sampling, () => point).id);
+    return { whole, few: points.map((point) => sampleFrom(candidates, sampling, point)?.id ?? null) };
+  },
   samples: ({ logits, sampling, seed, count }) => {
     const random = seeded(seed);
     return Array.from({ length: count }, () => sample(Float32Array.from(logits), sampling, random));

@@ -35,6 +35,8 @@ FORWARDS = [
     ("trace", {"T": 8, "offset": 256, "capacity": 264}),
     ("cache", {"T": 1, "offset": 41, "capacity": 99, "logits": True}),
     ("cache", {"T": 41, "offset": 0, "capacity": 99, "logits": True}),
+    ("cache", {"T": 1, "offset": 41, "capacity": 99, "logits": True, "temperature": 0}),
+    ("cache", {"T": 41, "offset": 0, "capacity": 99, "logits": True, "temperature": 0.7}),
 ]
 WEIGHTS = [("F32", 1 << 27), ("F16", 1 << 27), ("BF16", 5000), ("Q4_1", 1 << 27), ("Q8_0", 5000)]
 
@@ -69,7 +71,7 @@ def test_forward_is_planned_alike(name, keep, options, mirror):
 @pytest.mark.parametrize("name", ["llama with biases", "qwen2", "qwen3"])
 def test_prefill_in_chunks_is_planned_alike(name, dtype, most_bytes, mirror):
     parsed, weights = placed(GOOD[name], dtype, most_bytes)
-    options = {"T": 300, "capacity": 310, "chunk": 128, "logits": True, "submit_flops": 900_000}
+    options = {"T": 300, "capacity": 310, "chunk": 128, "logits": True, "temperature": 0, "submit_flops": 900_000}
     theirs = mirror.ask("prefill", raw=GOOD[name], keep="trace", options=options, dtype=dtype, most_bytes=most_bytes)
     assert [plan_json(plan) for plan in prefill(parsed, weights, keep=TRACE, **options)] == theirs
 
@@ -158,7 +160,8 @@ def test_submits_follow_their_budget():
 
 def test_a_decode_step_is_one_submit():
     parsed, weights = placed(GOOD["smollm2"])
-    assert len(forward(parsed, weights, T=1, offset=100, capacity=128, keep=CACHE, logits=True).steps) == 1
+    options = {"T": 1, "offset": 100, "capacity": 128, "keep": CACHE, "logits": True, "temperature": 0}
+    assert len(forward(parsed, weights, **options).steps) == 1
 
 
 def test_a_long_prefill_is_many_short_submits():

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from tests.hosts.numbers import log_softmax
-from tests.tolerances import SAMPLER_FREQUENCY
+from tests.kernels.next_token_checks import lists_of
+from tests.tolerances import DRAWS_LEFT_OPEN, SAMPLER_FREQUENCY
 
 LOGITS = [0.5, 2.0, -1.0, 2.0, 1.0]  # ids 1 and 3 are equal
 
@@ -69,3 +70,46 @@ def test_vector_widens_to_f32(dtype, mirror):
     }[dtype]
     wanted = (stored.astype(np.uint32) << 16).view(np.float32) if dtype == "BF16" else stored.astype(np.float32)
     assert mirror.ask("widen", dtype=dtype, bytes=list(stored.tobytes())) == wanted.tolist()
+
+
+SETTINGS = [(1, 0, 1), (0.4, 0, 1), (1.3, 0, 0.9), (0.8, 40, 1), (2, 25, 0.7), (0.7, 0, 0.5), (1, 100, 1), (1, 1, 1)]
+
+
+@pytest.mark.parametrize("off", [0, 0.9, -0.9], ids="total off by {} of what is allowed".format)
+@pytest.mark.parametrize(("temperature", "top_k", "top_p"), SETTINGS)
+def test_few_candidates_draw_what_the_whole_row_draws(temperature, top_k, top_p, off, mirror):
+    """Points of the draw at random, and beside the ends of tokens' shares, where a total that is a bit off decides."""
+    rng = np.random.default_rng(5)
+    logits = np.sort(rng.gumbel(size=400).astype("f4") * 2)[::-1]
+    logits[7] = logits[8]  # equal ones, the lower id first
+    few = 60
+    weights = np.exp((logits.astype("f8") - logits[0]) / temperature)
+    candidates = {
+        "ids": list(range(few)), "logits": logits[:few].tolist(), "total": weights.sum() * (1 + off * 1e-4),
+        "lse": float(np.log(np.exp(logits.astype("f8")).sum())), "whole": False,
+    }  # fmt: skip
+    ends = np.cumsum(weights[:few]) / weights.sum()
+    near = [end + by for end in ends for by in (-3e-4, -2e-5, -1e-12, 0, 1e-12, 2e-5, 3e-4)]
+    points = [point for point in [*rng.random(2000), *near] if 0 <= point < 1]
+    sampling = {"temperature": temperature, "topK": top_k, "topP": top_p}
+    drawn = mirror.ask("drawn", logits=logits.tolist(), candidates=candidates, sampling=sampling, points=points)
+    told = [pair for pair in zip(drawn["few"], drawn["whole"], strict=True) if pair[0] is not None]
+    assert all(few == whole for few, whole in told)
+    share = sum(each is not None for each in drawn["few"][:2000]) / 2000
+    reach = ends[-1] if top_k == 0 and top_p == 1 else float(0 < top_k <= few or (top_k == 0 and ends[-1] > top_p))
+    assert share == pytest.approx(reach, abs=DRAWS_LEFT_OPEN)
+
+
+@pytest.mark.parametrize("V", [3, 1000, 2047, 2049, 49_152])
+def test_lists_say_the_row_s_likeliest_tokens_in_order(V, mirror):
+    logits = np.random.default_rng(V).standard_normal(V).astype("f4") * 3
+    logits[V // 2] = logits[0]
+    found = mirror.ask("candidates", words=lists_of(logits, 1 / 0.7).reshape(-1).tolist(), temperature=0.7)
+    order = np.argsort(-logits, kind="stable")
+    assert found["ids"] == order[: len(found["ids"])].tolist()
+    assert np.float32(found["logits"]).tolist() == logits[found["ids"]].tolist()
+    assert found["whole"] == (V < 2049 and len(found["ids"]) == V)
+    assert len(found["ids"]) >= min(V, 200)
+    z = logits.astype("f8") - logits.max()
+    assert found["total"] == pytest.approx(np.exp(z / 0.7).sum(), rel=1e-6)
+    assert found["lse"] == pytest.approx(logits.max() + np.log(np.exp(z).sum()), abs=1e-6)

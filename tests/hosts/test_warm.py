@@ -64,7 +64,8 @@ def test_later_compiles_what_any_prompt_the_lens_and_generating_run(name, choice
     for T in (2, 31, 300):
         needed |= picture(parsed, weights, T, (min(T, 24), T), choice)
         plans = [queries.lens(parsed, weights, sources=[(0, 0, rows)], choice=choice) for rows in (1, T)]
-        plans.append(forward(parsed, weights, T=1, offset=T, capacity=400, keep=CACHE, logits=True, choice=choice))
+        step = {"T": 1, "offset": T, "capacity": 400, "keep": CACHE, "logits": True, "temperature": 0}
+        plans.append(forward(parsed, weights, **step, choice=choice))
         needed |= pipelines([plan_json(plan) for plan in plans])
     theirs = mirror.ask("later", raw=GOOD[name], choice=choice, dtype=dtype, most_bytes=1 << 27)
     assert pipelines(theirs) == needed

@@ -7,6 +7,7 @@ import pytest
 
 from tests.kernels import checks
 from tests.kernels.attention_checks import Attention, check_attention
+from tests.kernels.next_token_checks import check_next_token
 from tests.kernels.pattern_checks import check_pattern, check_pixels
 from webgpu.ops import BF16, F16, F32, Q4_1, Q8_0
 
@@ -46,6 +47,7 @@ def quick(driver) -> None:
     checks.check_rope(driver, 5, 4, 2, 16, 2, normed=True)
     checks.check_swiglu(driver, 5, 20, 50.0)
     checks.check_lens(driver, 5, 24, 600, F16, 2)
+    check_next_token(driver, 9001, 0.5)
 
 
 def products(driver) -> None:
