@@ -1,7 +1,7 @@
 // RMSNorm on a GPU: a workgroup shares a row. See rmsnorm.wgsl.
 //   out[r,:] = weight * x[r,:] / sqrt(mean(x[r,:]^2) + eps)
 // Grid: one workgroup per row, folded into y.
-// In, Out: as there; QK-norm too.
+// In:  x, weight and Out: out as there; QK-norm too.
 // Loops per invocation: 2 * ceil(width/64) + 6.
 // A decode step norms one row 61 times in 30 layers; one invocation alone would walk 576 numbers each time while the GPU
 // waits. Here 64 neighbours read 64 neighbouring numbers, and their sums meet in workgroup memory, halved six times.
