@@ -11,6 +11,8 @@ of their own, and each takes a product into its columns of the same row. `static
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from webgpu.slices import SLICE_ROWS, slices
+
 NONE = "none"
 # By format: bytes of 32 weights of a row, and of the scales beside them.
 BLOCK_BYTES = ((128, 0), (64, 0), (64, 0), (16, 4), (32, 2))
@@ -100,24 +102,25 @@ def share(buffer: str, tensors: Mapping[str, Placed]) -> dict[str, Placed]:
     return shared
 
 
-def runs(tensors: Iterable[Placed], most_rows: int) -> list[Run]:
-    """The rows of tensors in order, those behind one another in a buffer at once: more than one tensor's, if at most
-    `most_rows`."""
+def runs(tensors: Iterable[Placed], most_rows: int, unit: int = SLICE_ROWS) -> list[Run]:
+    """The rows of tensors in order, those behind one another in a buffer at once, in slices of at most `most_rows`
+    (webgpu/slices.py)."""
     found: list[tuple[Placed, Piece]] = []
     for tensor in tensors:
         for piece in tensor.pieces:
             last = found[-1][1] if found else None
-            if last and last.buffer == piece.buffer and last.rows + piece.rows <= most_rows:
+            if last and last.buffer == piece.buffer:
                 found[-1] = tensor, replace(last, rows=last.rows + piece.rows)
             else:
                 found.append((tensor, piece))
     return [
         Run(
-            bound(piece.buffer, piece.at, piece.rows, tensor.row_bytes[0], piece.bytes),
-            bound(piece.scales, piece.at, piece.rows, tensor.row_bytes[1], piece.scale_bytes),
-            piece.rows, tensor.fmt,
+            bound(piece.buffer, piece.at + row0, rows, tensor.row_bytes[0], piece.bytes),
+            bound(piece.scales, piece.at + row0, rows, tensor.row_bytes[1], piece.scale_bytes),
+            rows, tensor.fmt,
         )
         for tensor, piece in found
+        for row0, rows in slices(piece.rows, most_rows, unit)
     ]  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
     forward(...)    tokens offset .. offset+T-1 through all layers, against caches that hold the earlier ones
     prefill(...)    a prompt as a row of forwards of at most CHUNK_TOKENS, so that memory and submits stay small
+What alone would pass the work of a submit is cut (webgpu/slices.py).
 `choice` names a variant (webgpu/variants.py) for an operation; what it does not name runs on the first.
 `keep` says which intermediates outlive the pass, each layer its own buffer `name.layer` with a row per token; the
 others share one scratch buffer `name`. Memory grows linearly in tokens. What is asked of a finished pass is in
@@ -20,6 +21,7 @@ from webgpu.config import Config
 from webgpu.layout import EMBED, HEAD, NORM
 from webgpu.next_token import next_token
 from webgpu.pieces import STACKS, Placed, padded, runs
+from webgpu.slices import chunks
 
 # A multiple of 64, so that every chunk's rows start on a multiple of 256 bytes whatever their width.
 CHUNK_TOKENS = 256
@@ -105,7 +107,7 @@ class Builder:
 
     def product(self, x: str, tensors: Sequence[str], out: str, T: int, residual: str = ops.NONE) -> str:
         """x [T,d_in] times weight matrices, whose columns lie side by side in rows of out, with their biases; plus
-        residual, which lies as out does."""
+        residual, which lies as out does; large ones in slices."""
         weights = [self.placed[tensor] for tensor in tensors]
         biases = [self.placed[bias] for tensor in tensors if (bias := bias_of(tensor)) in self.placed]
         d_in, across, col0 = weights[0].shape[1], sum(weight.shape[0] for weight in weights), 0
@@ -259,13 +261,14 @@ def prefill(
     temperature: float | None = None, chunk: int = CHUNK_TOKENS, choice: Mapping[str, str] | None = None,
     submit_flops: int | None = None,
 ) -> list[Forward]:  # fmt: skip
-    """Plan a whole prompt as forwards of at most `chunk` tokens; logits, temperature: of the last token."""
+    """Plan a whole prompt as forwards of at most `chunk` tokens, fewer behind many; logits, temperature: of the last."""
+    cut = chunks(T, chunk, 4 * config.N * config.H, submit_flops or SUBMIT_FLOPS)
     return [
         forward(
-            config, placed, T=min(chunk, T - offset), offset=offset, capacity=capacity, keep=keep,
-            logits=logits and offset + chunk >= T, temperature=temperature, choice=choice, submit_flops=submit_flops,
+            config, placed, T=count, offset=offset, capacity=capacity, keep=keep,
+            logits=logits and offset + count == T, temperature=temperature, choice=choice, submit_flops=submit_flops,
         )
-        for offset in range(0, T, chunk)
+        for offset, count in cut
     ]  # fmt: skip
 
 

@@ -5,12 +5,14 @@ Each returns a Builder: buffers to make (scratch and results, by name) and steps
 """
 
 from collections.abc import Mapping
+from math import lcm
 
 from webgpu import lens_ops, ops
 from webgpu.config import Config
 from webgpu.layout import NORM
-from webgpu.pieces import Placed
-from webgpu.plan import Builder
+from webgpu.pieces import Placed, runs
+from webgpu.plan import SUBMIT_FLOPS, Builder
+from webgpu.slices import SLICE_ROWS
 
 TOP = 10  # tokens a lens row keeps
 QUERY_FLOPS = 2_000_000_000
@@ -23,9 +25,10 @@ Choice = Mapping[str, str] | None  # operation -> variant
 def window(
     config: Config, placed: Mapping[str, Placed], *, layer: int, T: int, head0: int, heads: int, row0: int, rows: int,
     col0: int, cols: int, out_rows: int, out_cols: int, reduce: str, choice: Choice = None,
+    submit_flops: int | None = None,
 ) -> Builder:  # fmt: skip
     """Heads head0.. of one layer's pattern, reduced to pixels: buffer `window` [heads,out_rows,out_cols] f32."""
-    plan = Builder(config, placed, choice=choice)
+    plan = Builder(config, placed, submit_flops or SUBMIT_FLOPS, choice)
     plan.clear(plan.buffer("window", heads * out_rows * out_cols))
     pixels(
         plan, "window", layer=layer, T=T, head0=head0, heads=heads, row0=row0, rows=rows, col0=col0, cols=cols,
@@ -36,13 +39,14 @@ def window(
 
 def thumbnails(
     config: Config, placed: Mapping[str, Placed], *, layer0: int, layers: int, T: int, out: int, reduce: str,
-    choice: Choice = None,
+    choice: Choice = None, submit_flops: int | None = None,
 ) -> Builder:  # fmt: skip
     """Whole patterns of every head of some layers as out x out pixels, for one readback.
 
     Buffer `thumbnails`: thumbnail_words of f32 a layer, the first N * out * out of them [N,out,out].
     """
-    plan, slot_bytes = Builder(config, placed, choice=choice), 4 * thumbnail_words(config, out)
+    plan = Builder(config, placed, submit_flops or SUBMIT_FLOPS, choice)
+    slot_bytes = 4 * thumbnail_words(config, out)
     plan.clear(plan.buffer("thumbnails", layers * slot_bytes // 4))
     for index in range(layers):
         pixels(
@@ -77,31 +81,34 @@ def pixels(plan: Builder, out: str, *, layer: int, T: int, heads: int, **place: 
 
 
 def logits(
-    config: Config, placed: Mapping[str, Placed], *, sources: list[tuple[int, int, int]], choice: Choice = None
-) -> Builder:
+    config: Config, placed: Mapping[str, Placed], *, sources: list[tuple[int, int, int]], choice: Choice = None,
+    submit_flops: int | None = None,
+) -> Builder:  # fmt: skip
     """Final norm and unembedding of rows of the residual stream: buffers `final_norm` [R,D] and `logits` [R,V] f32.
 
     sources: (layer 0 .. L, row0, rows), one after the other; R rows in all.
     """
-    plan = Builder(config, placed, choice=choice)
+    plan = Builder(config, placed, submit_flops or SUBMIT_FLOPS, choice)
     plan.logits(residual(plan, sources), sum(rows for _, _, rows in sources))
     return plan
 
 
 def lens(
-    config: Config, placed: Mapping[str, Placed], *, sources: list[tuple[int, int, int]], choice: Choice = None
-) -> Builder:
+    config: Config, placed: Mapping[str, Placed], *, sources: list[tuple[int, int, int]], choice: Choice = None,
+    submit_flops: int | None = None,
+) -> Builder:  # fmt: skip
     """Logit lens of rows of the residual stream, like `logits`, but no [R,V] comes back. D is a multiple of 8.
 
     In: buffer `targets` [R] u32,
     0xffffffff = none. Out: `lens_ids` and `lens_logits` [R,10], `lens_stats` [R,4] f32 = (lse, entropy in nats,
     target logit, target rank).
     """
-    plan, c, rows = Builder(config, placed, choice=choice), config, sum(count for _, _, count in sources)
+    plan, c = Builder(config, placed, submit_flops or SUBMIT_FLOPS, choice), config
+    rows = sum(count for _, _, count in sources)
     x = residual(plan, sources)
     normed = plan.norm(x, NORM, plan.buffer("lens_normed", rows * c.D), rows, c.D)
     head = placed[plan.head()]
-    tables = [(piece.buffer, piece.row0, piece.rows, piece.scales) for piece in head.pieces]
+    tables = vocabulary(plan, head, rows)
     how = {"rows": rows, "D": c.D, "V": c.V, "fmt": head.fmt, "k": TOP, "variant": plan.choice.get("lens")}
     sizes = lens_ops.lens_scratch(tables, **how)
     dispatches = lens_ops.lens(
@@ -113,6 +120,17 @@ def lens(
         multiplies = dispatch.kernel not in ("lens_target", "lens_merge", "lens_groups")
         plan.emit(dispatch, 2 * rows * c.D * c.V // len(tables) if multiplies else 0)
     return plan
+
+
+def vocabulary(plan: Builder, head: Placed, rows: int) -> list[tuple[str, int, int, str]]:
+    """The unembedding as the lens takes it, (buffer, v0, v_count, scales): its pieces, in slices for many rows."""
+    D, V = plan.config.D, plan.config.V
+    unit = lcm(4 * lens_ops.lens_tile(D, V, TOP), SLICE_ROWS)  # a quad of lens_quads owns four tiles
+    tables, v0 = [], 0
+    for run in runs([head], max(plan.submit_flops // (2 * rows * D), 1), unit):
+        tables.append((run.weight, v0, run.rows, run.scales))
+        v0 += run.rows
+    return tables
 
 
 def residual(plan: Builder, sources: list[tuple[int, int, int]]) -> str:

@@ -5,10 +5,11 @@ import { parseConfig } from "../gpu/config.js";
 import { requestDevice } from "../gpu/device.js";
 import { Kernels } from "../gpu/kernels.js";
 import { place, tensorShapes } from "../gpu/layout.js";
+import { fetchText, takeTextsFrom } from "../gpu/texts.js";
 import { firstChoice } from "../gpu/variants.js";
 import { dispatchesOf, picturePlans, plainChoice, warm } from "../gpu/warm.js";
 import { OPENING, readLink } from "../lib/permalink.js";
-import { ask, listModels } from "./api.js";
+import { listModels } from "./api.js";
 
 /** @typedef {{id: string, config: unknown, formats: Record<string, string[]>}} First the default model, as the server describes it */
 
@@ -18,17 +19,7 @@ const settings = JSON.parse(/** @type {HTMLElement} */ (document.getElementById(
 /** Modules asked for between two pauses. */
 const AT_ONCE = 16;
 
-/** @type {Map<string, Promise<string>>} */
-const texts = new Map();
-
-/** @param {string} file of the kernels' folder, at an address that changes with it @returns {Promise<string>} */
-function text(file) {
-  const known = texts.get(file) ?? ask(`${settings.kernels}/${file}`).then((answer) => answer.text());
-  known.catch(() => texts.delete(file)); // it may come the next time
-  texts.set(file, known);
-  return known;
-}
-
+takeTextsFrom(settings.kernels);
 export const firstDevice = requestDevice();
 export const firstList = listModels();
 
@@ -42,11 +33,11 @@ async function compileFor({ config: raw, formats }, prompt) {
   const T = guessTokens(prompt);
   /** @param {import("../gpu/variants.js").Choice} choice */
   const plans = (choice) => picturePlans(config, placed, plainChoice(config, T, choice), T);
-  const { kernels: manifest } = JSON.parse(await text("manifest.json"));
+  const { kernels: manifest } = JSON.parse(await fetchText("manifest.json"));
   // Most texts are the same whatever the device: they come while it is being opened.
-  for (const { kernel } of dispatchesOf(() => plans({}))) text(manifest[kernel].file);
+  for (const { kernel } of dispatchesOf(() => plans({}))) fetchText(manifest[kernel].file).catch(() => {});
   const device = await firstDevice;
-  const kernels = await Kernels.of(device, text);
+  const kernels = await Kernels.of(device);
   await warm(kernels, () => plans(firstChoice(device.features, device.software)));
 }
 

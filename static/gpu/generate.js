@@ -38,7 +38,7 @@ class Writing {
   /** The prompt; what `read` gives afterwards is about the token after it. */
   async begin() {
     const { config, placed } = this.model;
-    const plans = prefill(config, placed, { T: this.ids.length, ...this.fixed });
+    const plans = prefill(config, placed, { T: this.ids.length, ...this.fixed, ...this.model.budget });
     this.buffers = await this.model.allocate(plans, this.capacity);
     await this.model.runForwards(plans, this.ids, this.buffers, this.ids.length, { signal: this.signal });
   }

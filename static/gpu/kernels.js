@@ -10,6 +10,7 @@ import { padded } from "./pieces.js";
 import { NONE } from "./ops.js";
 import { ZERO } from "./plan.js";
 import { Pool } from "./pool.js";
+import { fetchText } from "./texts.js";
 
 /** @typedef {import("./device.js").Device} Device */
 /** @typedef {import("./ops.js").Dispatch} Dispatch */
@@ -76,13 +77,13 @@ export class Kernels {
   }
 
   /**
-   * Those of a device, which serve every model on it. text: as for `load`, used by who asks first.
-   * @param {Device} device @param {(file: string) => Promise<string>} [text] @returns {Promise<Kernels>}
+   * Those of a device, which serve every model on it.
+   * @param {Device} device @returns {Promise<Kernels>}
    */
-  static of(device, text) {
+  static of(device) {
     const known = kernelsOf.get(device);
     if (known) return known;
-    const made = Kernels.load(device, text);
+    const made = Kernels.load(device);
     kernelsOf.set(device, made);
     made.catch(() => kernelsOf.delete(device)); // a failed fetch may succeed next time
     return made;
@@ -287,15 +288,6 @@ export class Kernels {
     if (!buffer) throw new KernelError(`There is no buffer "${name}".`);
     return buffer;
   }
-}
-
-/** @param {string} file */
-async function fetchText(file) {
-  const response = await fetch(`/kernels/${file}`).catch(() => {
-    throw new KernelError(`The playground's server does not answer, and the kernel ${file.split("?")[0]} is not here yet: start it, then try again.`);
-  });
-  if (!response.ok) throw new KernelError(`The server did not send /kernels/${file} (status ${response.status}): reload the page.`);
-  return response.text();
 }
 
 /** @param {string} kernel @param {string} what @param {object} given @param {string[]} declared */

@@ -62,7 +62,7 @@ export async function lensOf(trace, sources, target, signal) {
  */
 async function fused(trace, sources, target, signal) {
   const rows = countRows(sources);
-  const plan = lens(trace.model.config, trace.model.placed, { sources, choice: trace.model.choice });
+  const plan = lens(trace.model.config, trace.model.placed, { sources, choice: trace.model.choice, ...trace.model.budget });
   const targets = new Uint32Array(rows).fill(target ?? NO_TARGET);
   /** @type {[string, number][]} */
   const wanted = [["lens_ids", rows * TOP], ["lens_logits", rows * TOP], ["lens_stats", rows * 4]];
@@ -77,7 +77,7 @@ async function fused(trace, sources, target, signal) {
 async function plain(trace, sources, target, signal) {
   const { V } = trace.shape;
   const rows = countRows(sources);
-  const plan = logits(trace.model.config, trace.model.placed, { sources, choice: trace.model.choice });
+  const plan = logits(trace.model.config, trace.model.placed, { sources, choice: trace.model.choice, ...trace.model.budget });
   const [bytes] = await trace.ask(plan, [["logits", rows * V]], {}, signal);
   const answer = { ids: new Uint32Array(rows * TOP), best: new Float32Array(rows * TOP), stats: new Float32Array(rows * 4) };
   for (let row = 0; row < rows; row++) {

@@ -5,6 +5,7 @@
  * @module
  */
 import { NONE } from "./dispatch.js";
+import { slices } from "./slices.js";
 
 /**
  * Rows row0 .. row0+rows-1 of a tensor, from row `at` of a buffer of `bytes` on, and the scales of its blocks likewise ("none"
@@ -75,24 +76,25 @@ function share(placed, buffer, tensors) {
 }
 
 /**
- * The rows of tensors in order, those behind one another in a buffer at once: more than one tensor's, if at most `mostRows`.
- * @param {Placed[]} tensors @param {number} mostRows @returns {Run[]}
+ * The rows of tensors in order, those behind one another in a buffer at once, in slices of at most `mostRows` (slices.js).
+ * @param {Placed[]} tensors @param {number} mostRows @param {number} [unit] @returns {Run[]}
  */
-export function runs(tensors, mostRows) {
+export function runs(tensors, mostRows, unit) {
   /** @type {{tensor: Placed, piece: Piece}[]} */
   const found = [];
   for (const tensor of tensors) {
     for (const piece of tensor.pieces) {
       const last = found[found.length - 1]?.piece;
-      const joins = last && last.buffer === piece.buffer && last.rows + piece.rows <= mostRows;
-      if (joins) found[found.length - 1] = { tensor, piece: { ...last, rows: last.rows + piece.rows } };
+      if (last && last.buffer === piece.buffer) found[found.length - 1] = { tensor, piece: { ...last, rows: last.rows + piece.rows } };
       else found.push({ tensor, piece });
     }
   }
-  return found.map(({ tensor, piece: { buffer, scales, at, rows, bytes, scale_bytes } }) => {
+  return found.flatMap(({ tensor, piece: { buffer, scales, at, rows: all, bytes, scale_bytes } }) => {
     const [wide, scalesWide] = rowBytesOf(tensor);
-    const weight = bound(buffer, at, rows, wide, bytes);
-    return { weight, scales: bound(scales, at, rows, scalesWide, scale_bytes), rows, fmt: tensor.fmt };
+    return slices(all, mostRows, unit).map(([row0, rows]) => {
+      const weight = bound(buffer, at + row0, rows, wide, bytes);
+      return { weight, scales: bound(scales, at + row0, rows, scalesWide, scale_bytes), rows, fmt: tensor.fmt };
+    });
   });
 }
 

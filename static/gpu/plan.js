@@ -9,6 +9,7 @@ import { EMBED, HEAD, NORM } from "./layout.js";
 import { nextToken } from "./next_token.js";
 import * as ops from "./ops.js";
 import { STACKS, padded, runs } from "./pieces.js";
+import { chunks } from "./slices.js";
 
 /** @typedef {import("./config.js").Config} Config */
 /** @typedef {import("./pieces.js").Layout} Layout */
@@ -99,7 +100,7 @@ export class Builder {
 
   /**
    * x [T,d_in] times weight matrices, whose columns lie side by side in rows of out, with their biases; plus residual, which
-   * lies as out does.
+   * lies as out does; large ones in slices.
    * @param {string} x @param {string[]} tensors @param {string} out @param {number} T @param {string} residual
    */
   product(x, tensors, out, T, residual = ops.NONE) {
@@ -287,19 +288,16 @@ export function forward(config, placed, { T, offset, capacity, keep, logits = fa
 }
 
 /**
- * Plan a whole prompt as forwards of at most `chunk` tokens; logits, temperature: of the last token.
+ * Plan a whole prompt as forwards of at most `chunk` tokens, fewer behind many; logits, temperature: of the last token.
  * @param {Config} config @param {Layout} placed
  * @param {{T: number, capacity: number, keep: Set<string>, logits?: boolean, temperature?: number | null, chunk?: number,
  *   choice?: Choice, submit_flops?: number}} options submit_flops: work of one submit
  */
 export function prefill(config, placed, { T, capacity, keep, logits = false, chunk = CHUNK_TOKENS, ...how }) {
-  const plans = [];
-  for (let offset = 0; offset < T; offset += chunk) {
-    const last = offset + chunk >= T;
-    const count = Math.min(chunk, T - offset);
-    plans.push(forward(config, placed, { T: count, offset, capacity, keep, logits: logits && last, ...how }));
-  }
-  return plans;
+  return chunks(T, chunk, 4 * config.N * config.H, how.submit_flops ?? SUBMIT_FLOPS).map(([offset, count]) => {
+    const last = offset + count === T;
+    return forward(config, placed, { T: count, offset, capacity, keep, logits: logits && last, ...how });
+  });
 }
 
 /**

@@ -5,9 +5,11 @@
  * @module
  */
 import { NORM } from "./layout.js";
-import { lens as lensOps, lensScratch } from "./lens_ops.js";
+import { lens as lensOps, lensScratch, lensTile } from "./lens_ops.js";
 import { attentionProbs } from "./ops.js";
+import { runs } from "./pieces.js";
 import { Builder } from "./plan.js";
+import { SLICE_ROWS } from "./slices.js";
 
 /** @typedef {import("./config.js").Config} Config */
 /** @typedef {import("./layout.js").Layout} Layout */
@@ -25,10 +27,10 @@ export const WALL_BYTES = 16 * 2 ** 20;
 
 /**
  * Heads head0.. of one layer's pattern, reduced to pixels: buffer `window` [heads,out_rows,out_cols] f32.
- * @param {Config} config @param {Layout} placed @param {Place & {choice?: Choice}} options
+ * @param {Config} config @param {Layout} placed @param {Place & {choice?: Choice, submit_flops?: number}} options
  */
-export function window(config, placed, { choice = {}, ...place }) {
-  const plan = new Builder(config, placed, undefined, choice);
+export function window(config, placed, { choice = {}, submit_flops, ...place }) {
+  const plan = new Builder(config, placed, submit_flops, choice);
   plan.clear(plan.buffer("window", place.heads * place.out_rows * place.out_cols));
   pixels(plan, "window", place);
   return plan;
@@ -38,10 +40,10 @@ export function window(config, placed, { choice = {}, ...place }) {
  * Whole patterns of every head of some layers as out x out pixels, for one readback. Buffer `thumbnails`: thumbnailWords of
  * f32 a layer, the first N * out * out of them [N,out,out].
  * @param {Config} config @param {Layout} placed
- * @param {{layer0: number, layers: number, T: number, out: number, reduce: string, choice?: Choice}} options
+ * @param {{layer0: number, layers: number, T: number, out: number, reduce: string, choice?: Choice, submit_flops?: number}} options
  */
-export function thumbnails(config, placed, { layer0, layers, T, out, reduce, choice = {} }) {
-  const plan = new Builder(config, placed, undefined, choice);
+export function thumbnails(config, placed, { layer0, layers, T, out, reduce, choice = {}, submit_flops }) {
+  const plan = new Builder(config, placed, submit_flops, choice);
   const slotBytes = 4 * thumbnailWords(config, out);
   plan.clear(plan.buffer("thumbnails", (layers * slotBytes) / 4));
   const whole = { head0: 0, heads: config.N, row0: 0, rows: T, col0: 0, cols: T, out_rows: out, out_cols: out, reduce };
@@ -81,10 +83,10 @@ function pixels(plan, out, { layer, T, ...place }) {
 
 /**
  * Final norm and unembedding of rows of the residual stream: buffers `final_norm` [R,D] and `logits` [R,V] f32.
- * @param {Config} config @param {Layout} placed @param {{sources: Source[], choice?: Choice}} options
+ * @param {Config} config @param {Layout} placed @param {{sources: Source[], choice?: Choice, submit_flops?: number}} options
  */
-export function logits(config, placed, { sources, choice = {} }) {
-  const plan = new Builder(config, placed, undefined, choice);
+export function logits(config, placed, { sources, choice = {}, submit_flops }) {
+  const plan = new Builder(config, placed, submit_flops, choice);
   plan.logits(residual(plan, sources), countRows(sources));
   return plan;
 }
@@ -92,15 +94,15 @@ export function logits(config, placed, { sources, choice = {} }) {
 /**
  * Logit lens of rows of the residual stream, like `logits`, but no [R,V] comes back. D is a multiple of 8.
  * In: `targets` [R] u32, 0xffffffff = none. Out: `lens_ids`, `lens_logits` [R,10], `lens_stats` [R,4] f32.
- * @param {Config} config @param {Layout} placed @param {{sources: Source[], choice?: Choice}} options
+ * @param {Config} config @param {Layout} placed @param {{sources: Source[], choice?: Choice, submit_flops?: number}} options
  */
-export function lens(config, placed, { sources, choice = {} }) {
+export function lens(config, placed, { sources, choice = {}, submit_flops }) {
   const { D, V } = config;
-  const plan = new Builder(config, placed, undefined, choice);
+  const plan = new Builder(config, placed, submit_flops, choice);
   const rows = countRows(sources);
   const x = plan.norm(residual(plan, sources), NORM, plan.buffer("lens_normed", rows * D), rows, D);
-  const { pieces, fmt } = plan.tensor(plan.head());
-  const tables = pieces.map((piece) => /** @type {import("./ops.js").Table} */ ([piece.buffer, piece.row0, piece.rows, piece.scales]));
+  const { fmt } = plan.tensor(plan.head());
+  const tables = vocabulary(plan, rows);
   const targets = plan.buffer("targets", rows);
   const ids = plan.buffer("lens_ids", rows * TOP);
   const best = plan.buffer("lens_logits", rows * TOP);
@@ -115,6 +117,24 @@ export function lens(config, placed, { sources, choice = {} }) {
   }
   return plan;
 }
+
+/**
+ * The unembedding as the lens takes it: its pieces, in slices for many rows.
+ * @param {Builder} plan @param {number} rows @returns {import("./ops.js").Table[]}
+ */
+function vocabulary(plan, rows) {
+  const { D, V } = plan.config;
+  const quad = 4 * lensTile(D, V, TOP); // of lens_quads owns four tiles
+  const unit = (quad / gcd(quad, SLICE_ROWS)) * SLICE_ROWS;
+  let v0 = 0;
+  return runs([plan.tensor(plan.head())], Math.max(Math.floor(plan.submitFlops / (2 * rows * D)), 1), unit).map((run) => {
+    v0 += run.rows;
+    return [run.weight, v0 - run.rows, run.rows, run.scales];
+  });
+}
+
+/** @param {number} a @param {number} b @returns {number} */
+const gcd = (a, b) => (b === 0 ? a : gcd(b, a % b));
 
 /**
  * Rows of the kept residual stream, copied to scratch (a binding may only start at a multiple of 256 bytes).

@@ -97,6 +97,11 @@ export class Model {
     return this.warmed ? this.choice : plainChoice(this.config, T, this.choice);
   }
 
+  /** What a submit may take on this device, as plans are given it. */
+  get budget() {
+    return { submit_flops: this.pace.flops };
+  }
+
   /** Begin to compile what a first prompt of about T tokens needs. @param {number} T */
   async warmPicture(T) {
     const plan = () => picturePlans(this.config, this.placed, this.choiceFor(T), T);
@@ -124,8 +129,7 @@ export class Model {
     const T = ids.length;
     const keep = record ? RECORD : TRACE;
     const choice = this.choiceFor(T);
-    const how = { choice, submit_flops: this.pace.flops };
-    const plans = prefill(this.config, this.placed, { T, capacity: T, keep, chunk, ...how });
+    const plans = prefill(this.config, this.placed, { T, capacity: T, keep, chunk, choice, ...this.budget });
     const buffers = await this.allocate(plans, T);
     try {
       await this.runForwards(plans, ids, buffers, T, { onProgress, signal, pace: this.pace });

@@ -77,7 +77,7 @@ export class Trace {
       const count = Math.min(atOnce, row0 + rows - start);
       const pixels = cells ? count : outRows;
       const place = { layer, T, head0, heads, row0: start, rows: count, col0, cols, out_rows: pixels, out_cols: outCols };
-      const plan = windowPlan(this.model.config, this.model.placed, { ...place, reduce, choice: this.choice });
+      const plan = windowPlan(this.model.config, this.model.placed, { ...place, reduce, choice: this.choice, ...this.model.budget });
       const [bytes] = await this.ask(plan, [["window", heads * pixels * outCols]], {}, signal);
       const part = new Float32Array(bytes);
       for (let head = 0; head < heads; head++) {
@@ -104,7 +104,7 @@ export class Trace {
     const [words, used] = [thumbnailWords(config, out), N * out * out];
     for (let layer0 = 0; layer0 < L; layer0 += atOnce) {
       const layers = Math.min(atOnce, L - layer0);
-      const plan = thumbnailsPlan(config, placed, { layer0, layers, T, out, reduce, choice });
+      const plan = thumbnailsPlan(config, placed, { layer0, layers, T, out, reduce, choice, ...this.model.budget });
       const [bytes] = await this.ask(plan, [["thumbnails", layers * words]], {}, signal);
       const data = new Float32Array(layers * used);
       for (let i = 0; i < layers; i++) data.set(new Float32Array(bytes, 4 * i * words, used), i * used);
@@ -244,7 +244,7 @@ export class Trace {
     const answer = new Float32Array(rows * width);
     let at = 0;
     for (const sources of batches([[L, row0, rows]], rowsPerQuery(this.model.config))) {
-      const plan = logits(this.model.config, this.model.placed, { sources, choice: this.model.choice });
+      const plan = logits(this.model.config, this.model.placed, { sources, choice: this.model.choice, ...this.model.budget });
       const [bytes] = await this.ask(plan, [[name, countRows(sources) * width]], {}, signal);
       answer.set(new Float32Array(bytes), at);
       at += countRows(sources) * width;

@@ -12,6 +12,7 @@ import { attention, attentionScratch } from "./attention.js";
 import { NONE } from "./dispatch.js";
 import { matmul } from "./ops.js";
 import { padded, rowBytes } from "./pieces.js";
+import { fetchText, textsVersion } from "./texts.js";
 import { firstChoice, pick, toTry } from "./variants.js";
 
 /** @typedef {import("./kernels.js").Kernels} Kernels */
@@ -257,8 +258,13 @@ async function keyOf(kernels, operation, { N, K, H, D, F, fmt }, names) {
   const attends = operation in ATTENTION;
   const prefix = attends ? "attention" : operation;
   const files = [...new Set(Object.entries(kernels.manifest).filter(([name]) => name.startsWith(prefix)).map(([, { file }]) => file))];
-  const texts = await Promise.all(files.sort().map((file) => kernels.text(file)));
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(texts.join("\n")));
-  const hash = Array.from(new Uint8Array(digest).slice(0, 8), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  // The address of all texts changes with any of them, so that none need be fetched for a key.
+  const hash = (kernels.text === fetchText && textsVersion()) || (await hashOf(await Promise.all(files.sort().map(kernels.text))));
   return ["variant", operation, kernels.device.words, ...(attends ? [N, K, H] : [D, F, fmt]), names.join("+"), hash].join("/");
+}
+
+/** @param {string[]} texts */
+async function hashOf(texts) {
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(texts.join("\n")));
+  return Array.from(new Uint8Array(digest).slice(0, 8), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

@@ -34,6 +34,8 @@ def test_gpu_draws_first_tries_later_and_verifies(watched: Watched, small_server
     watched.page.route(re.compile(r".*/gpu/device\.js.*"), as_gpu)
     watched.page.add_init_script(COMPILED)
     page = watched.open(small_server.url + "#p=the%20cat%20sat%20on%20the%20mat")
+    texts = [address for address in watched.requests if "/kernels/" in address]
+    assert not any("attention_tile" in address for address in texts), "fetched before anything is tried"
     remembered = "Object.keys(localStorage).filter((key) => key.startsWith('variant/')).length"
     assert page.evaluate(remembered) == 0, "a trial ended before the first picture"
     first = set(page.evaluate("compiled"))
@@ -44,4 +46,6 @@ def test_gpu_draws_first_tries_later_and_verifies(watched: Watched, small_server
     assert set(page.evaluate("compiled")) >= {"matmul", "matvec", "attention_tile"}, "what was tried"
     report = page.evaluate("playground.parity()")
     assert report["passed"] and len(report["checks"]) > 70
+    texts = [address for address in watched.requests if "/kernels/" in address]
+    assert len(texts) == len(set(texts)) and all("/kernels/v-" in address for address in texts)
     watched.assert_clean(small_server.url)

@@ -1,0 +1,106 @@
+"""No dispatch alone passes the work of a submit where it can be cut, and cutting changes no number.
+
+Plan: slices and chunks as numbers; a prefill and a lens of a real model's sizes, dispatch by dispatch; both hosts plan
+them alike; a model in floats and in blocks runs in slices, bit for bit.
+"""
+
+import numpy as np
+import pytest
+
+from tests.blocks import in_blocks
+from tests.checkpoints import checkpoint
+from tests.hosts.configs import GOOD
+from tests.hosts.test_plan import placed, plan_json
+from webgpu import lens_ops, queries
+from webgpu import plan as plan_module
+from webgpu.plan import TRACE, prefill
+from webgpu.slices import chunks, slices
+
+MOST = 40_000_000
+MOST_LONG = 150_000_000  # 64 queries at the end of 900 tokens are 132 million
+
+
+@pytest.mark.parametrize(
+    ("given", "cut"),
+    [
+        ((576, 576), [(0, 576)]),
+        ((576, 575), [(0, 384), (384, 192)]),
+        ((1536, 500), [(0, 384), (384, 384), (768, 384), (1152, 384)]),
+        ((1536, 900), [(0, 768), (768, 768)]),
+        ((300, 1), [(0, 128), (128, 128), (256, 44)]),
+        ((5000, 3000, 2048), [(0, 2048), (2048, 2048), (4096, 904)]),
+    ],
+)
+def test_slices_are_even_multiples(given, cut):
+    assert slices(*given) == cut
+
+
+def test_chunks_get_smaller_behind_a_long_cache():
+    assert chunks(600, 256, 10, None) == [(0, 256), (256, 256), (512, 88)]
+    cut = chunks(600, 256, 10, 1_000_000)
+    assert cut == [(0, 256), (256, 192), (448, 128), (576, 24)]
+    assert all(10 * count * (offset + count) <= 1_000_000 for offset, count in cut)
+    assert chunks(100, 32, 10, 1) == [(0, 32), (32, 32), (64, 32), (96, 4)]
+
+
+def work(dispatch) -> int:
+    """Operations of the dispatches that multiply matrices or attend; 0 for others."""
+    p = dispatch.params
+    if dispatch.kernel.startswith(("matmul", "matvec")):
+        return 2 * p.get("T", 1) * p["d_in"] * p["d_out"]
+    if dispatch.kernel == "lens_quads":
+        return 2 * p["rows"] * p["D"] * p["v_count"]
+    return 4 * p["T"] * p["S"] * p["N"] * 64 if dispatch.kernel == "attention_quads" else 0
+
+
+def test_no_dispatch_of_a_prompt_or_a_lens_passes_its_budget():
+    parsed, weights = placed(GOOD["smollm2"], "Q8_0")
+    choice = dict.fromkeys(("attention", "matmul", "lens"), "quads")
+    plans = prefill(parsed, weights, T=900, capacity=900, keep=TRACE, choice=choice, submit_flops=MOST_LONG)
+    plans.append(queries.lens(parsed, weights, sources=[(3, 0, 35)], choice=choice, submit_flops=MOST_LONG))
+    dispatches = [dispatch for plan in plans for step in plan.steps for dispatch in step.dispatches]
+    assert max(map(work, dispatches)) <= MOST_LONG
+    assert max(step.flops for plan in plans for step in plan.steps) <= 1.01 * MOST_LONG
+    for plan in plans[:-1]:  # each column of a product is written once, layer by layer
+        made = [each for step in plan.steps for each in step.dispatches if each.bindings.get("out") == "gate_up"]
+        columns = [(each.params["out_col0"], each.params["out_col0"] + each.params["d_out"]) for each in made]
+        one = columns[: len(columns) // parsed.L]
+        assert columns == one * parsed.L and (len(one) > 1 or plan.T < 32)
+        assert [start for start, _ in one] + [2 * parsed.F] == [0] + [end for _, end in one]
+    tiles = [each.params for each in dispatches if each.kernel == "lens_quads"]
+    assert sum(each["v_count"] for each in tiles) == parsed.V
+    assert [each["part0"] * each["tile"] for each in tiles] == [each["v0"] for each in tiles]
+
+
+@pytest.mark.parametrize(("dtype", "most_bytes"), [("F32", 1 << 27), ("Q4_1", 1 << 27), ("Q8_0", 1 << 22)])
+def test_slices_are_planned_alike(dtype, most_bytes, mirror):
+    parsed, weights = placed(GOOD["smollm2"], dtype, most_bytes)
+    ask = {"raw": GOOD["smollm2"], "dtype": dtype, "most_bytes": most_bytes}
+    options = {"T": 700, "capacity": 700, "submit_flops": MOST, "logits": True}
+    theirs = mirror.ask("prefill", keep="trace", options=options, **ask)
+    assert [plan_json(each) for each in prefill(parsed, weights, keep=TRACE, **options)] == theirs
+    for name in ("lens", "logits"):
+        options = {"sources": [[3, 5, 30]], "submit_flops": MOST, "choice": {"lens": "quads"}}
+        theirs = mirror.ask("query", name=name, options=options, **ask)
+        ours = plan_json(getattr(queries, name)(parsed, weights, **options))
+        assert ours == theirs
+        bound = [each["bindings"] for step in ours["steps"] for each in step["dispatches"]]
+        assert any("@" in each.get("table", each.get("weight", "")) for each in bound)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("blocks", [False, True])
+def test_slices_change_no_number(blocks, load, monkeypatch, tmp_path):
+    expected = checkpoint("llama-gqa" if blocks else "llama-biases")
+    model = load(in_blocks(expected.folder, tmp_path / "blocks") if blocks else expected.folder)
+    ids = expected.input_ids.tolist()
+    monkeypatch.setattr(lens_ops, "LENS_TILE", 8)  # or the small vocabulary is one tile
+    answers = []
+    for most_flops in (10**12, 1):
+        monkeypatch.setattr(plan_module, "SUBMIT_FLOPS", most_flops)
+        monkeypatch.setattr(queries, "SUBMIT_FLOPS", most_flops)
+        trace = model.run(ids)
+        answers.append((trace.read("logits"), *trace.lens().values(), trace.ranks(len(ids) - 1, 5)))
+        trace.destroy()
+    for whole, cut in zip(*answers, strict=True):
+        np.testing.assert_array_equal(cut, whole)
