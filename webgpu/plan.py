@@ -261,7 +261,7 @@ def prefill(
     temperature: float | None = None, chunk: int = CHUNK_TOKENS, choice: Mapping[str, str] | None = None,
     submit_flops: int | None = None,
 ) -> list[Forward]:  # fmt: skip
-    """Plan a whole prompt as forwards of at most `chunk` tokens, fewer behind many; logits, temperature: of the last."""
+    """Plan a whole prompt as forwards of at most `chunk` tokens, fewer behind many; logits, temperature: its end."""
     cut = chunks(T, chunk, 4 * config.N * config.H, submit_flops or SUBMIT_FLOPS)
     return [
         forward(
