@@ -1,4 +1,4 @@
-"""Two hundred prompts in a row leave the device's memory and the page's where they were.
+"""Two hundred prompts in a row, with other heads and some text written on, leave memory where it was: device and page.
 
 The same few prompts come round, so that whatever grows has no reason to. Counted are the buffers in use and
 their bytes, and after a garbage collection the page's heap, its nodes and its listeners.
@@ -26,6 +26,11 @@ PROMPTS = """async ([start, count]) => {
     while (store.state.trace === before || wall.dataset.drawn !== wall.dataset.layers) {
       await new Promise((resolve) => setTimeout(resolve));
     }
+    if (i % 5) continue;
+    store.set({ layer: (i / 5) % 4, head: Math.floor(i / 10) % 4 });
+    const ids = store.state.shown.map((piece) => piece.id);
+    const sampling = { maxTokens: 3, temperature: i % 2, topK: 4, topP: 1, seed: i };
+    for await (const _ of store.state.engine.generate(ids, sampling));
   }
 }""".replace("OWN", OWN)
 DEVICE = """async () => {
