@@ -9,8 +9,7 @@ from webgpu.dispatch import MAX_TURNS, NONE, Dispatch, UnsupportedShape, ceil_di
 from webgpu.variants import pick
 
 HEAD_SLICE = 32  # dimensions of o per invocation of attention_fa2 and attention_decode
-PACKED_ROWS = 64  # packed query rows per workgroup of attention_registers, attention_quads and both attention_tiles
-WIDE_ROWS = 128  # of attention_wide
+PACKED_ROWS = 64  # packed query rows per workgroup of all variants but attention_fa2 and attention_plain
 DECODE_SPAN = 64  # keys per invocation of attention_decode
 
 
@@ -53,8 +52,7 @@ def _stream(name: str, common: dict, H: int, bindings: dict) -> Dispatch:
     if name == "plain":
         return Dispatch("attention_plain", {"H": H}, common, fold(ceil_div(T * N * H // 4, 16)), bindings)
     if name != "fa2":
-        rows = WIDE_ROWS if name == "wide" else PACKED_ROWS
-        return Dispatch(f"attention_{name}", {"H": H}, common, fold(K * ceil_div(T * N // K, rows)), bindings)
+        return Dispatch(f"attention_{name}", {"H": H}, common, fold(K * ceil_div(T * N // K, PACKED_ROWS)), bindings)
     blocks = ceil_div(T, 4) * ceil_div(H, HEAD_SLICE) * N
     return Dispatch("attention_fa2", {"H": H}, common, fold(ceil_div(blocks, 16)), bindings)
 

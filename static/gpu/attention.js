@@ -12,7 +12,6 @@ import { pick } from "./variants.js";
 
 const HEAD_SLICE = 32;
 const PACKED_ROWS = 64;
-const WIDE_ROWS = 128;
 const DECODE_SPAN = 64;
 
 /** Which operation of variants.js attends with T queries. @param {number} T */
@@ -71,7 +70,7 @@ function stream(name, common, H, bindings) {
     return { kernel: "attention_plain", overrides: { H }, params: common, grid, bindings };
   }
   if (name !== "fa2") {
-    const grid = fold(K * ceil(Math.floor((T * N) / K), name === "wide" ? WIDE_ROWS : PACKED_ROWS));
+    const grid = fold(K * ceil(Math.floor((T * N) / K), PACKED_ROWS));
     return { kernel: `attention_${name}`, overrides: { H }, params: common, grid, bindings };
   }
   const blocks = ceil(T, 4) * ceil(H, HEAD_SLICE) * N;

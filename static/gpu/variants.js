@@ -8,7 +8,6 @@
 /** @typedef {{name: string, needs: string[], serves: Record<string, number[]>, tried: string, without: string[]}} Variant */
 /** @typedef {Partial<Record<string, string>>} Choice operation -> variant; what is not named runs on the first */
 
-const UP_TO_64 = Array.from({ length: 16 }, (_, i) => 4 * i + 4);
 const UP_TO_128 = Array.from({ length: 32 }, (_, i) => 4 * i + 4);
 const SHORT = Array.from({ length: 256 }, (_, i) => i + 1);
 
@@ -26,7 +25,7 @@ export const VARIANTS = {
     variant("fa2"),
     variant("registers", [], { H: UP_TO_128 }, "everywhere", ["subgroups"]),
     variant("quads", ["subgroups"], { H: UP_TO_128 }),
-    variant("wide", ["subgroups", "lanes8"], { H: UP_TO_64 }, "cpus"),
+    variant("wide", ["subgroups", "lanes8"], { H: UP_TO_128 }, "cpus"),
     variant("tile", [], { H: UP_TO_128 }, "gpus"),
     variant("tile_f16", ["f16"], { H: UP_TO_128 }, "never"),
     variant("plain", [], { S: SHORT }, "never"),

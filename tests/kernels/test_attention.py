@@ -59,7 +59,7 @@ TILE_LENGTHS = [1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("H", [4, 20, 36, 48, 64])
+@pytest.mark.parametrize("H", [4, 20, 36, 48, 64, 80, 128])
 def test_attention_wide_every_head_dim_agrees(driver, swiftshader, H):
     for each in (driver, swiftshader):
         for T, heads in ((17, (4, 4)), (65, (14, 2)), (130, (9, 3))):
