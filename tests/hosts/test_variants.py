@@ -107,11 +107,11 @@ def test_first_choice_is_available_and_alike(features, software, mirror):
 @pytest.mark.gpu
 def test_kernel_without_its_feature_is_refused(device):
     bare = Kernels(dataclasses.replace(device, features=frozenset()))
-    bare.manifest = {**load_manifest(), "add": {**load_manifest()["add"], "needs": ["subgroups"]}}
-    with pytest.raises(MissingFeature, match="Kernel add needs subgroups"):
-        bare.pipeline("add", {})
+    bare.manifest = {**load_manifest(), "swiglu": {**load_manifest()["swiglu"], "needs": ["subgroups"]}}
+    with pytest.raises(MissingFeature, match="Kernel swiglu needs subgroups"):
+        bare.pipeline("swiglu", {})
     bare.manifest = load_manifest()
-    bare.pipeline("add", {})
+    bare.pipeline("swiglu", {})
 
 
 @pytest.mark.gpu
