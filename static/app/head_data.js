@@ -1,6 +1,7 @@
 // The weights of the chosen head: the part that is on the screen, and single rows in full. Nothing larger is ever asked for.
 import { cellsOfPixel } from "../lib/maths.js";
 import { maskPixels, withoutFirst } from "../lib/pattern.js";
+import { isWhole } from "../lib/zoom.js";
 
 /** Up to here every cell comes over one by one; beyond, a picture pixel is the largest weight of its block. */
 const MOST_CELLS = 1 << 20;
@@ -22,6 +23,9 @@ export function headData(trace, rule, layer, head) {
   /** @type {Map<number, Promise<Float32Array>>} */
   const rows = new Map();
 
+  /** All cells, once they were asked for: rows are parts of them. @type {Promise<Float32Array> | null} */
+  let every = null;
+
   /** @param {Region} region @param {number} outRows @param {number} outCols */
   const read = (region, outRows, outCols) => trace.window({ layer, head0: head, heads: 1, ...region, outRows, outCols, reduce: "max" });
 
@@ -34,9 +38,16 @@ export function headData(trace, rule, layer, head) {
   const picture = async (region, side, noFirst) => {
     const exact = isExact(region);
     const [outRows, outCols] = exact ? [region.rows, region.cols] : [Math.min(region.rows, side), Math.min(region.cols, side)];
-    const raw = await read(region, outRows, outCols);
+    const raw = await (exact && isWhole(region, trace.shape.T) ? whole(region) : read(region, outRows, outCols));
     const cells = exact && noFirst ? withoutFirst(raw, region, await read({ ...region, col0: 0, cols: 1 }, region.rows, 1)) : raw;
     return { cells: maskPixels(cells, region, outRows, outCols, rule), outRows, outCols, region, exact };
+  };
+
+  /** @param {Region} region */
+  const whole = async (region) => {
+    every ??= read(region, region.rows, region.cols);
+    every.catch(() => (every = null)); // it may come the next time
+    return Float32Array.from(await every); // masking changes it
   };
 
   /**
@@ -45,9 +56,11 @@ export function headData(trace, rule, layer, head) {
    * @param {boolean} noFirst
    */
   const row = async (query, noFirst) => {
-    const region = { row0: query, rows: 1, col0: 0, cols: trace.shape.T };
-    if (!rows.has(query)) rows.set(query, read(region, 1, region.cols));
-    const raw = Float32Array.from(await /** @type {Promise<Float32Array>} */ (rows.get(query)));
+    const { T } = trace.shape;
+    const region = { row0: query, rows: 1, col0: 0, cols: T };
+    if (!every && !rows.has(query)) rows.set(query, read(region, 1, T));
+    const cells = rows.get(query) ?? every?.then((all) => all.subarray(query * T, (query + 1) * T));
+    const raw = Float32Array.from(await /** @type {Promise<Float32Array>} */ (cells));
     return maskPixels(noFirst ? withoutFirst(raw, region, raw) : raw, region, 1, region.cols, rule);
   };
   return { picture, row, trace, rule, layer, head };

@@ -14,7 +14,7 @@ export async function whenDrawn() {
 }
 
 /** A kernel takes up to a second of a core to compile, and nothing can stop it: whoever tries prompt after prompt is let be. */
-const CALM_MS = 1000;
+export const CALM_MS = 1000;
 let busy = 0;
 store.on(["due", "progress", "trace"], () => void (busy = performance.now()));
 

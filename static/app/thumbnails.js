@@ -10,7 +10,7 @@ const SLICE_MS = 8;
 /** @typedef {{layer: number, data: Float32Array}} Thumbnails one layer's N * out * out weights; NaN: masked */
 
 /** The lens costs far more than the wall, so it waits for it, but not for the wall of a very long prompt. */
-const LENS_WAITS_MS = 4000;
+export const LENS_WAITS_MS = 4000;
 /** @type {Promise<unknown>} */
 let filling = Promise.resolve();
 

@@ -134,7 +134,7 @@ YIELDS = """async (text) => {
   const { store, whenIdle } = await import(state);
   const box = document.querySelector("#prompt-text");
   box.value = text;
-  box.dispatchEvent(new Event("input", { bubbles: true }));
+  box.dispatchEvent(new InputEvent("input", { bubbles: true, inputType: "insertText" }));
   const old = store.state.trace;
   await whenIdle();
   return [store.state.trace === old, store.state.shown.length === store.state.typed.length];
