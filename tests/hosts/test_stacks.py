@@ -1,7 +1,7 @@
 """Weights that share a buffer: where each part lies, that both hosts agree on it, and that no number depends on it.
 
 Plan: parts of qkv and gate_up with their biases and scales; formats that differ and ends where no binding may begin
-stay apart; on the device the same weights stacked, apart, and stacked but multiplied one by one give the same numbers
+stay apart; on the device the same weights stacked, apart, and stacked but multiplied in slices give the same numbers
 to the bit, and so do a recorded pass and one that is not.
 """
 
@@ -137,7 +137,7 @@ def test_no_number_depends_on_where_weights_lie(family, kind, loaded):
         for step in plan.steps
         for each in (d.bindings.get("weight", "") for d in step.dispatches)
     }
-    assert sum("qkv_proj.weight@" in part for part in parts) == 2 * 3, "a small budget multiplies part by part"
+    assert sum("qkv_proj.weight@" in part for part in parts) == 2 * 2, "a small budget multiplies 128 rows at a time"
     buffers = stacked.allocate(plans, 19)
     stacked.run_forwards(plans, ids, buffers, 19)
     left = stacked.kernels.read(buffers["resid.2"], "float32", (19, 64))

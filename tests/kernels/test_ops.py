@@ -2,7 +2,7 @@
 
 import pytest
 
-from webgpu import lens_ops, ops
+from webgpu import lens_ops, next_token, ops
 from webgpu.kernels import load_manifest
 
 CALL = {"T": 5, "S": 5, "N": 4, "K": 2, "H": 16, "offset": 0, "window": 0, "sinks": 0, "scale": 0.25}
@@ -60,6 +60,8 @@ def test_every_dispatch_names_what_the_manifest_declares():
         *lens_ops.lens("x", tables, "t", "i", "l", "s", **scratch, rows=3, D=8, V=100, fmt=0),
         *lens_ops.lens("x", tables, "t", "i", "l", "s", **scratch, rows=3, D=32, V=100, fmt=4, variant="quads"),
         *lens_ops.lens("x", tables, "t", "i", "l", "s", whole="a", rows=3, D=32, V=100, fmt=4, variant="groups"),
+        next_token.candidates("l", "best", V=100, temperature=1.0),
+        next_token.choose("best", "ids", "token"),
     ]
     assert {d.kernel for d in dispatches} == {name for name in manifest if not name.startswith("ceiling_")}
     for d in dispatches:
