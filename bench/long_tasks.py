@@ -15,6 +15,7 @@ from bench.app_page import DRAWN, app_page, wait
 from bench.main_thread import LONG_MS, recording
 
 LENS = "document.querySelector('#depth')?.dataset.done === 'true'"
+SMALL = "() => document.querySelectorAll('#wall [role=gridcell]').length < 100"
 COMPILED = "performance.getEntriesByName('all compiled').length > 0"
 STALE = "document.querySelector('.stale') !== null"
 VERIFIED = "!document.querySelector('#verify-start').disabled"
@@ -135,6 +136,8 @@ def main(argv: list[str]) -> int:
                 continue
             if page.url == "about:blank" and not name.startswith("open"):
                 opening(address)(page)
+            if name.startswith("smollm2 ") and page.evaluate(SMALL):
+                load(page)
             with recording(page) as record:
                 start = page.evaluate("() => performance.timeOrigin + performance.now()")
                 run(page)
