@@ -40,43 +40,34 @@ def pixels(reduce):
 # what is wrong -> (the right text, the wrong text, the check that must notice)
 QUADS = {
     "without scale": ("* (p.scale * LOG2_E)", "* LOG2_E", quads()),
-    "mask one key too narrow": ("(position >= vec4u(s))", "(position > vec4u(s))", quads()),
+    "mask one key too narrow": ("(vec4u(position) >= s)", "(vec4u(position) > s)", quads()),
     "mask begins a step late": ("s + 3 > all ||", "s > all ||", quads()),
-    "mask of another key": ("masked(x.w, pa, pb, s + 3)", "masked(x.w, pa, pb, s + 2)", quads()),
     "window one key too wide": (
-        "(position < vec4u(s + p.window))",
-        "(position <= vec4u(s + p.window))",
+        "(vec4u(position) < s + p.window)",
+        "(vec4u(position) <= s + p.window)",
         quads(window=5),
     ),
     "window begins late": ("pa.x - p.window + 1", "pa.x - p.window + 2", quads(window=5)),
-    "sinks forgotten": (
-        "vec4<bool>(p.window == 0 || s < p.sinks)",
-        "vec4<bool>(p.window == 0)",
-        quads(window=5, sinks=2),
-    ),
-    "q in one order for all lanes": ("turn(q[at + c] *", "(q[at + c] *", quads()),
-    "weights in one order for all lanes": (
-        "transpose(mat4x4f(turn(t[0]), turn(t[1]),",
-        "transpose(mat4x4f(turn(t[0]), t[1],",
+    "sinks forgotten": ("| (s < vec4u(p.sinks)) ", "", quads(window=5, sinks=2)),
+    "keys in one order for all lanes": (
+        "vec4u(lane, lane ^ 1, lane ^ 2, lane ^ 3) % 4",
+        "vec4u(lane, lane + 1, lane + 2, lane + 3) % 4",
         quads(),
     ),
-    "pairs of lanes not told apart": ("return select(y, y.zwxy, high);", "return y;", quads()),
     "end of one lane": ("quad_max(min(p.S, pb.w + 1))", "min(p.S, pb.w + 1)", quads()),
     "groups interleaved": (
         "let na = ra / G * p.N + kv_head * G + ra % G;",
         "let na = ra / G * p.N + ra % G * p.K + kv_head;",
         quads(),
     ),
-    "sum not rescaled": ("Each(keep.a * y.a +", "Each(y.a +", quads(magnitude=9.0)),
+    "sum not rescaled": ("Rows(by_row(sum.a, keep.a) +", "Rows(sum.a +", quads(magnitude=9.0)),
     "total not rescaled": ("l.a * keep.a +", "l.a +", quads(magnitude=9.0)),
-    "a weight not in the total": ("+ w.z.b + w.w.b)", "+ w.w.b)", quads()),
     "maximum never subtracted": ("exp2(score - top)", "exp2(score)", quads(magnitude=300.0)),
-    "maximum of three keys": ("max(x.z.b, x.w.b)", "x.z.b", quads(magnitude=300.0)),
     "offset forgotten": ("p.offset + ra / G", "ra / G", quads(offset=20)),
     "lse of another row": ("lse[row % p.N * p.T + row / p.N]", "lse[row]", quads()),
-    "writes another row": ("vec4f(number(y.x, i)", "vec4f(number(y.x, i ^ 1)", quads()),
+    "writes another row": ("column(y.b, i - 4)", "column(y.b, 2)", quads()),
     "keeps another row": ("put(qb[c], i - 4, x)", "put(qb[c], i - 3, x)", quads()),
-    "end of a head forgotten": ("(c < H / 4) {\n    let i = at", "(c + 1 < H / 4) {\n    let i = at", quads(H=20)),
+    "end of a head forgotten": ("(c < H / 4) {\n    let values", "(c + 1 < H / 4) {\n    let values", quads(H=20)),
 }
 WIDE = {
     "without scale": ("* (p.scale * LOG2_E)", "* LOG2_E", wide()),
