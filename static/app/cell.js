@@ -47,6 +47,12 @@ export function mountCell() {
   });
 
   let asked = "";
+  /** @type {(depth: number) => SVGElement | null} the plot with its cursor at a depth, once its ranks are there */
+  let plot = () => null;
+  store.on(["depth", "layer"], (state) => {
+    const moved = state.trace && plot(chosenDepth(state));
+    if (moved) ranks.querySelector(".rank-plot")?.replaceWith(moved);
+  });
   store.on(["trace", "token", "target", "next"], async (state) => {
     const { trace } = state;
     const target = followed(state);
@@ -64,9 +70,10 @@ export function mountCell() {
       if (outdated()) return;
       const piece = pieceOf(target);
       const name = spelled(piece);
+      plot = (depth) => (depth < found.length ? rankPlot(found, depth, name) : null);
       ranks.replaceChildren(
         h("h3", {}, "Rank of ", h("span", { class: "mono ink" }, ...glyphs(piece.glyph, piece.text)), " through depth"),
-        rankPlot(found, chosenDepth(store.state), name),
+        /** @type {SVGElement} */ (plot(chosenDepth(store.state))),
         h("p", { class: "small dim", id: "rank-story", text: rankStory(found, name) }),
         rankTable(found),
       );

@@ -59,8 +59,8 @@ export function mountGenerate(panel) {
       h("div", { class: "row" }, go, stop, take),
       refused,
       note,
+      output, // above the settings: open, they would push it off the screen
       h("details", {}, h("summary", { class: "small", text: "Sampling" }), settings),
-      output,
     ),
   );
 

@@ -4,7 +4,7 @@ import { glyphs } from "./chips.js";
 import { byId, h } from "./dom.js";
 import { mountGenerate } from "./generate.js";
 import { barList, fillBars } from "./row_bars.js";
-import { WAITING_FOR, pieceOf, position, store, waiting } from "./state.js";
+import { WAITING_FOR, isCurrent, pieceOf, position, store, waiting } from "./state.js";
 
 /** Fills the prediction panel. */
 export function mountPrediction() {
@@ -23,7 +23,7 @@ export function mountPrediction() {
     }
     try {
       const best = topTokens(await trace.logits(place), 10);
-      if (store.state.trace === trace && position(store.state) === place) store.set({ next: { position: place, best } });
+      if (store.state.trace === trace && position(store.state) === place) store.set({ next: { trace, position: place, best } });
     } catch (error) {
       if (store.state.trace === trace) note.textContent = /** @type {Error} */ (error).message;
     }
@@ -50,6 +50,6 @@ export function mountPrediction() {
     );
   });
   store.on(["stale", "token", "trace", "next"], (state) => {
-    list.classList.toggle("stale", state.stale || (state.next !== null && state.next.position !== position(state)));
+    list.classList.toggle("stale", state.stale || (state.next !== null && !isCurrent(state)));
   });
 }

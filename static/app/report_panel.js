@@ -61,7 +61,7 @@ function scoreNotes(entry) {
     const on = measuredOn(entry, score);
     return [h("dt", { text: SCORES[score].name }), h("dd", { text: on ? `${SCORES[score].about}; ${on}` : SCORES[score].about })];
   });
-  const from = `Scores run from −1 to 1. From ${NAMED} on a head is called after its score; bold is the best of a column, if it is at least that much.`;
+  const from = `Scores run from −1 to 1. From ${NAMED} on a score stands out and its head is called after it; the best of a column is then bold on blue.`;
   const first = scores.includes("first_token") ? " First-token depends on the length of the text: a short prompt shows more of it than a long row." : "";
   return [h("p", { class: "small dim", text: from + first }), h("dl", { class: "report-terms" }, ...terms)];
 }

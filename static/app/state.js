@@ -117,7 +117,7 @@ import { Store } from "./store.js";
  * @property {import("./lens_data.js").LensData | null} lens the cells of the logit lens so far
  * @property {number} lensGrown grows when the selected row of the lens gained cells
  * @property {import("./prompt_scores.js").PromptScores | null} promptScores of every head on the shown prompt, once asked for
- * @property {{position: number, best: {id: number, logprob: number}[]} | null} next likeliest next tokens at the selected position
+ * @property {{trace: Trace, position: number, best: {id: number, logprob: number}[]} | null} next likeliest next tokens at the position of the trace they were asked for
  */
 
 /** @typedef {View & Running} State */
@@ -234,8 +234,14 @@ export function waiting(words) {
 export function followed(state) {
   const { target, next, trace } = state;
   if (target !== null && trace && target < trace.shape.V) return target;
-  return next && next.position === position(state) ? next.best[0].id : null;
+  return next && isCurrent(state) ? next.best[0].id : null;
 }
+
+/**
+ * Whether the next tokens are those of the picture, and not of an older prompt or another position.
+ * @param {State} state
+ */
+export const isCurrent = (state) => state.next?.trace === state.trace && state.next?.position === position(state);
 
 /**
  * Resolves when no prompt is being run or about to be: what fills pictures piece by piece waits here, so that a newer prompt

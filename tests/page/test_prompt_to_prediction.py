@@ -195,12 +195,43 @@ def test_generate_with_a_seed_repeats_itself_and_goes_into_the_prompt(page: Page
     assert page.locator("#take").is_hidden()
 
 
+def test_next_tokens_of_the_prompt_before_stay_dimmed_until_the_new_ones_are_there(page: Page):
+    type_prompt(page, "the cat")
+    wait_picture(page)
+    page.evaluate(
+        """() => {
+          const list = document.querySelector('#next-bars'), before = list.textContent;
+          window.undimmed = [];
+          new MutationObserver(() => {
+            if (!list.classList.contains('stale')) window.undimmed.push(list.textContent === before);
+          }).observe(list, {attributes: true, attributeFilter: ['class']});
+        }"""
+    )
+    type_prompt(page, "the mat")  # as many tokens: the position alone does not tell them apart
+    wait_picture(page)
+    until(page, "undimmed.length > 0")
+    assert not any(page.evaluate("undimmed"))
+
+
+def test_cursor_of_the_rank_plot_follows_the_layer(page: Page):
+    wait_lens(page)
+    until(page, "document.querySelector('.rank-plot .cursor')")
+    cells = page.get_by_role("grid", name="Attention heads").get_by_role("gridcell")
+    places = []
+    for n in (0, cells.count() - 1):
+        cells.nth(n).click()
+        until(page, "!document.querySelector('.stale')")
+        places.append(float(page.locator(".rank-plot .cursor").get_attribute("x1")))
+    assert places[0] < places[1]
+
+
 def test_generated_text_goes_with_its_prompt(page: Page):
     page.evaluate("document.querySelector('#next details').open = true")
     page.locator("#sampling-max-tokens").fill("3")
     page.locator("#generate").click()
     until(page, "/tokens? in/.test(document.querySelector('#generate-note').textContent)")
     assert page.locator("#generated").is_visible()
+    assert page.locator("#generated ~ details").count() == 1, "open settings would push the text off the screen"
     page.get_by_role("button", name="Clear", exact=True).click()
     page.wait_for_selector("#generated", state="hidden")
     assert page.locator("#generate-note").text_content() == ""
