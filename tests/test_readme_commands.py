@@ -22,12 +22,14 @@ from tests.test_house import tracked_files
 READMES = [path for path in tracked_files() if path.suffix == ".md"]
 BLOCK = re.compile(r"```(\w*)\n(.*?)```", re.S)
 INLINE = re.compile(r"`((?:playground|python3?|\.venv/bin/\w+) [^`\n]+)`")
-# Module after -m -> where its main is; WORDS take words instead of options.
+# Module after -m -> where its main is; WORDS take words instead of options, NUMBERS a list of them.
 MAINS = {
     "bench": "bench.__main__", "weights.training": "weights.training.command",
     "bench.first_heatmaps": "bench.first_heatmaps", "bench.long_tasks": "bench.long_tasks", "bench.wall": "bench.wall",
+    "bench.submits": "bench.submits",
 }  # fmt: skip
-WORDS = ("bench.long_tasks", "bench.wall")
+WORDS = ("bench.wall",)
+NUMBERS = ("bench.submits",)
 QUICK = ("--variant fa2 --on native", "--op decode --T 2048 --json")
 
 
@@ -64,6 +66,9 @@ def read(command: str, patch: pytest.MonkeyPatch) -> None:
         if words[1] in WORDS:
             inspect.signature(main).bind(*words[2:])
             return
+        if words[1] in NUMBERS:
+            inspect.signature(main).bind([int(word) for word in words[2:]])
+            return
         real = argparse.ArgumentParser.parse_args
 
         def parse(self: argparse.ArgumentParser, given: list[str]) -> None:
@@ -87,10 +92,11 @@ def test_readme_command_is_one_that_its_program_takes(command, monkeypatch):
 @pytest.mark.parametrize(
     "command",
     ["playground trace tiny --loud", "playground sing", "python -m bench --op matmul --rows 3", "python -m bench.walls",
+     "python -m bench.submits many", "python -m bench.long_tasks --why often",
      "python3 play.py --quick", "python3 play.py test loudly", "python -m weights.training evaluate", "python play"],
 )  # fmt: skip
 def test_command_that_no_program_takes_is_noticed(command, monkeypatch):
-    with pytest.raises((SystemExit, KeyError, AssertionError)):
+    with pytest.raises((SystemExit, KeyError, AssertionError, ValueError)):
         read(command, monkeypatch)
 
 
