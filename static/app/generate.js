@@ -14,8 +14,18 @@ const SETTINGS = /** @type {const} */ ([
   ["maxTokens", "max-tokens", "Tokens", 1, "stops after this many"],
 ]);
 
-/** @param {HTMLInputElement} field */
-const wrong = (field) => !field.checkValidity() || field.value === "";
+/** The link has room for so many. */
+const DIGITS = 6;
+
+/**
+ * Why a field's value is none; a step below 1 is how far the arrows go, and what lies between is as good.
+ * @param {HTMLInputElement} field @returns {string | null} null when it is one
+ */
+function wrong({ value, validity, step, min, max, labels }) {
+  const whole = Number(step) >= 1;
+  if (value !== "" && !validity.rangeUnderflow && !validity.rangeOverflow && !(whole && validity.stepMismatch)) return null;
+  return `${labels?.[0].textContent} must be ${whole ? "a whole number " : ""}between ${min} and ${max}.`;
+}
 
 /** @returns {{element: HTMLElement, fields: HTMLInputElement[]}} the settings as fields; view and fields follow each other */
 function samplingFields() {
@@ -23,7 +33,7 @@ function samplingFields() {
   const fields = SETTINGS.map(([name, id, label, step, about]) => {
     const [min, max] = SAMPLING_RANGES[name];
     const field = h("input", { type: "number", id: `sampling-${id}`, min, max, step, title: about });
-    field.addEventListener("input", () => wrong(field) || store.set({ [name]: Number(field.value) }));
+    field.addEventListener("input", () => wrong(field) ?? store.set({ [name]: Number(Number(field.value).toFixed(DIGITS)) }));
     store.on([name], (state) => document.activeElement === field || (field.value = String(state[name])));
     element.append(h("label", { for: `sampling-${id}`, text: label, title: about }), field);
     return field;
@@ -85,7 +95,7 @@ export function mountGenerate(panel) {
     if (!engine || !tokens || hindrance() !== null) return;
     const bad = fields.find(wrong);
     for (const field of fields) field.setAttribute("aria-invalid", String(field === bad));
-    if (bad) return say(`${bad.labels?.[0].textContent} must be between ${bad.min} and ${bad.max}.`, true);
+    if (bad) return say(wrong(bad) ?? "", true);
     running = new AbortController();
     const mine = running;
     [text, from] = ["", prompt];

@@ -246,6 +246,15 @@ def test_generate_refuses_impossible_settings_in_a_sentence(page: Page):
     top = "document.querySelector('{}').getBoundingClientRect().top"
     assert page.evaluate(f"{top.format('#generate-note')} < {top.format('#next details')}")
     page.locator("#sampling-top-p").fill("1")
+    page.locator("#sampling-top-k").fill("1.5")
+    page.locator("#generate").click()
+    assert page.locator("#generate-note").text_content() == "Top k must be a whole number between 0 and 100000."
+    page.locator("#sampling-top-k").fill("0")
+    page.locator("#sampling-max-tokens").fill("2")
+    page.locator("#sampling-temperature").fill("0.01")  # between two steps of the arrows
+    page.locator("#generate").click()
+    until(page, "/tokens? in/.test(document.querySelector('#generate-note').textContent)")
+    page.locator("#sampling-temperature").fill("0")
 
 
 def test_head_exports_its_numbers(page: Page):
