@@ -92,7 +92,8 @@ export function exposePlayground(ready) {
       const ids = store.state.shown.map((piece) => piece.id);
       if (engine.kind === "server") throw new Error("The server computes here, so there are no kernels to compare.");
       if (ids.length === 0) throw new Error("There is no prompt to compare on; type one first.");
-      return verify(engine, entry, ids);
+      const replaced = "The model was replaced while it was being verified; playground.parity() verifies the one that is loaded now.";
+      return verify(engine, entry, ids).catch((error) => Promise.reject(store.state.engine === engine ? error : new Error(replaced)));
     },
     /**
      * One operation on this device, checked and then timed; static/README.md lists operations, sizes and fields.

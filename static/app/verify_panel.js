@@ -62,12 +62,14 @@ export function mountVerify() {
         shown.map((piece) => piece.id),
         { say, onCheck, signal: running.signal },
       );
+      running.signal.throwIfAborted();
       results.replaceChildren(table(report.checks));
       conclude(report, say);
-      if (store.state.shown !== shown) store.set({ proof: { verdict: "none", words: "not verified here" } });
     } catch (error) {
       store.set({ proof: { verdict: "none", words: "not verified here" } });
-      say(running.signal.aborted ? "Stopped." : sentence(error));
+      const other = store.state.shown !== shown || store.state.engine !== engine;
+      if (other) results.replaceChildren();
+      say(other ? "Stopped: prompt or model changed meanwhile." : running.signal.aborted ? "Stopped." : sentence(error));
     }
     running = null;
     start.disabled = false;
@@ -75,7 +77,7 @@ export function mountVerify() {
   });
   // A proof holds for the prompt it was made on: another model or prompt starts without one.
   store.on(["entry", "engine", "shown"], ({ engine }) => {
-    if (running) return;
+    if (running) return running.abort();
     const words = engine?.kind === "server" ? "computed by the oracle" : "not verified here";
     store.set({ proof: { verdict: "none", words } });
     results.replaceChildren();

@@ -1,14 +1,14 @@
 """Verify on this device: passes with the kernels as they are, and names the kernel when one is wrong.
 
 Plan: the table and the badge after a pass; a scale planted wrong in attention_fa2.wgsl is found where it is made;
-waiting for an oracle that is being installed is said.
+waiting for an oracle that is being installed is said; another prompt ends it.
 """
 
 import re
 
 import pytest
 
-from tests.page.harness import SMALL_MS, Server, Watched, until
+from tests.page.harness import SMALL_MS, Server, Watched, until, wait_picture
 
 pytestmark = pytest.mark.chromium
 VARIANTS = {"attention_fa2", "attention_quads", "attention_plain"}
@@ -52,6 +52,20 @@ def test_verify_names_the_kernel_that_is_wrong(watched: Watched, small_server: S
     said = page.locator("#verify-status").text_content()
     assert re.search(r"of layer 0, written by the kernel attention_(fa2|quads|plain);", said)
     assert page.locator("#verify-results tr.failed").count() > 0
+
+
+def test_verify_stops_when_the_prompt_changes(watched: Watched, small_server: Server):
+    """What was compared is no proof for the prompt that is shown now, nor said to be one."""
+    page = verify(watched, small_server)
+    until(page, "document.querySelector('#verify-results td')")
+    page.locator("#verify-dialog").get_by_text("Close").click()
+    page.locator("#prompt-text").fill("a dog")
+    said = "Stopped: prompt or model changed meanwhile."
+    until(page, f"document.querySelector('#verify-status').textContent === '{said}'")
+    assert page.locator("#verify-results td").count() == 0
+    assert page.locator("#proof-badge").text_content() == "not verified here"
+    wait_picture(page)
+    watched.assert_clean(small_server.url)
 
 
 @pytest.mark.parametrize(
