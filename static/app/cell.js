@@ -46,7 +46,8 @@ export function mountCell() {
     );
   });
 
-  let asked = "";
+  /** The question whose answer is shown or on its way. @type {{trace: import("./state.js").Trace, words: string} | null} */
+  let asked = null;
   /** @type {(depth: number) => SVGElement | null} the plot with its cursor at a depth, once its ranks are there */
   let plot = () => null;
   store.on(["depth", "layer"], (state) => {
@@ -58,11 +59,10 @@ export function mountCell() {
     const target = followed(state);
     const place = position(state);
     if (!trace || target === null) return void (trace ? 0 : ranks.replaceChildren());
-    const question = `${place} ${target}`;
-    if (asked === question && ranks.dataset.trace === String(trace.ids)) return;
-    asked = question;
-    ranks.dataset.trace = String(trace.ids);
-    const outdated = () => asked !== question || store.state.trace !== trace;
+    const words = `${place} ${target}`;
+    if (asked?.trace === trace && asked.words === words) return; // the same tokens computed again are another trace
+    const mine = (asked = { trace, words });
+    const outdated = () => asked !== mine || store.state.trace !== trace;
     /** @type {import("./state.js").Turn} */
     const turn = (ask) => later(() => (outdated() ? Promise.reject(new Error("Another token is followed now.")) : ask()));
     try {

@@ -27,6 +27,8 @@ let timer;
 let wanted = "";
 /** A long text that is being cut into tokens. @type {Promise<void> | null} */
 let cutting = null;
+/** The last of those that were to be cut, whether it still is or not. @type {Promise<void>} */
+let lastCut = Promise.resolve();
 
 /** @param {unknown} error */
 const aborted = (error) => error instanceof Error && error.name === "AbortError";
@@ -55,8 +57,10 @@ export async function chooseModel(id) {
   loading = new AbortController();
   const mine = loading;
   const fresh = store.state.entry?.id !== id;
-  store.state.engine?.destroy();
+  const { engine: replaced, trace: old } = store.state;
+  replaced?.destroy();
   store.set({ entry, engine: null, ...(fresh ? { tokens: null, trace: null, shown: [], typed: [], stale: false } : { stale: true }) });
+  if (fresh) old?.destroy();
   store.set({ model: id === store.state.defaultModel ? null : id, promptError: null });
   wanted = "";
   try {
@@ -178,19 +182,23 @@ function tokenise() {
 }
 
 /** @param {unknown} error why what stands in the box is no prompt */
-const refuse = (error) => store.set({ typed: [], promptError: sentence(error), promptNote: null });
+const refuse = (error) => store.set({ typed: [], promptError: sentence(error), promptNote: null, stale: running !== null });
 
 /**
- * A long text is cut up beside the page; the picture waits for that, and a newer text replaces it.
+ * A long text is cut up beside the page, one at a time and the newest next, or who types would wait for every letter's turn. The
+ * picture waits for that, and a newer text replaces it.
  * @param {import("./tokenizer.js").PageTokens | IdTokens} tokens @param {string} prompt
  */
 function cutLater(tokens, prompt) {
   store.set({ promptError: null, promptNote: "This text is being cut into tokens.", stale: store.state.trace !== null });
-  const mine = tokens.cut(prompt).then(
-    ({ ids, missing }) => void (mine === cutting && take(ids, missing)),
-    (error) => void (mine === cutting && refuse(error)),
-  );
-  cutting = mine;
+  /** @type {Promise<void>} */
+  const mine = lastCut
+    .then(() => (mine === cutting ? tokens.cut(prompt) : null))
+    .then(
+      (cut) => void (cut && mine === cutting && take(cut.ids, cut.missing)),
+      (error) => void (mine === cutting && refuse(error)),
+    );
+  cutting = lastCut = mine;
 }
 
 /** @param {number[]} ids of what stands in the box @param {string[]} lost its characters that no token stands for */
@@ -238,7 +246,7 @@ export async function compute() {
     if (mine !== running) return next.destroy();
     running = null;
     const old = store.state.trace;
-    store.set({ trace: next, shown: typed, stale: false, progress: null });
+    store.set({ trace: next, shown: typed, stale: cutting !== null, progress: null });
     announce(`Computed ${plural(typed.length, "token")}.`);
     dismiss("run");
     old?.destroy();

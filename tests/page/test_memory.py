@@ -54,6 +54,19 @@ def counts(page: Page, session: CDPSession) -> dict[str, float]:
     }  # fmt: skip
 
 
+def test_another_model_frees_what_the_one_before_held(watched: Watched, tiny_server: Server):
+    page = watched.open(tiny_server.url)
+    found = []
+    for model in ("small", "tiny") * 2:
+        page.evaluate("(id) => playground.load(id)", model)
+        wait_picture(page)
+        wait_lens(page)
+        page.wait_for_selector("#rank-story")  # nothing is being asked for any more
+        found.append(page.evaluate(DEVICE))
+    assert found[2:] == found[:2]
+    watched.assert_clean(tiny_server.url)
+
+
 @pytest.mark.timeout(300)
 def test_two_hundred_prompts_leave_memory_where_it_was(watched: Watched, small_server: Server):
     page = watched.open(small_server.url)

@@ -57,6 +57,57 @@ def test_generate_waits_for_the_picture_of_the_prompt_in_the_box(page: Page):
     until(page, "!document.querySelector('#generate').disabled")
 
 
+CUTS = """async () => {
+  const own = (name) => import([...document.querySelectorAll('link[rel=modulepreload]')]
+    .map((link) => link.href).find((href) => href.endsWith(name)));
+  const [{ store }, { setPrompt }] = [await own("/app/state.js"), await own("/app/session.js")];
+  const asked = [];
+  const { tokens } = store.state;
+  tokens.cut = (text) => new Promise((resolve) => asked.push({ text, resolve }));
+  const turn = () => new Promise((resolve) => setTimeout(resolve));
+  const wait = async (done) => {
+    for (let i = 0; i < 3000 && !done(); i += 1) await turn();
+  };
+  const long = (i) => "a b ".repeat(600) + i;
+  try {
+    const before = store.state.trace;
+    setPrompt("the cat sat there", { now: true });
+    for (let i = 0; i < 9; i += 1) {
+      setPrompt(long(i));
+      await turn();
+    }
+    await wait(() => store.state.trace !== before && !store.state.progress);
+    await turn();
+    const { disabled } = document.querySelector("#generate");
+    const first = asked.length;
+    asked[0].resolve({ ids: [5], missing: [] });
+    await turn();
+    const texts = asked.map(({ text }) => text);
+    asked[1].resolve({ ids: [5, 6], missing: [] });
+    await wait(() => store.state.trace.ids.length === 2);
+    return { disabled, first, newest: texts.length === 2 && texts[1] === long(8) };
+  } finally {
+    delete tokens.cut;
+  }
+}"""
+
+
+def test_a_long_text_is_cut_one_at_a_time_and_the_picture_before_it_is_stale(page: Page):
+    """Typing in a long text asks for it at every letter; a run that ends meanwhile belongs to another prompt."""
+    assert page.evaluate(CUTS) == {"disabled": True, "first": 1, "newest": True}
+    until(page, "!document.querySelector('#generate').disabled")
+
+
+def test_ranks_come_back_with_the_prompt(page: Page):
+    for prompt in ("the cat", "", "the cat"):
+        type_prompt(page, prompt)
+        if prompt:
+            wait_picture(page)
+            page.wait_for_selector("#rank-story")
+        else:
+            page.wait_for_selector("#rank-story", state="detached")
+
+
 def test_reload_on_a_too_long_prompt_promises_no_picture(watched: Watched, small_server: Server):
     watched.open(small_server.url + "#p=" + "a%20b%20" * MAX_TOKENS, ready=False)
     page = watched.page
