@@ -41,3 +41,9 @@ def test_table_names_a_variant_that_gave_no_figure():
 def test_table_has_no_figure_where_the_products_choice_is_wrong():
     found = fastest(Place({"a": 5.0}, wrong="b"), asked(64))
     assert found == {"op": "attention", "given": asked(64), "error": "a wrong kernel has no speed."}
+
+
+def test_table_measures_a_named_variant_alone():
+    place = Place({"c": 1.0})
+    found = fastest(place, {**asked(64), "variant": "c"})
+    assert found["variant"] == "c" and place.asked == [(64, "c")]

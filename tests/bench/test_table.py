@@ -41,7 +41,8 @@ def made_up() -> dict:
         "load_at_end": 1.0, "machine": "a processor", "versions": {"Chromium": "1"}, "gpu": False,
         "side_by_side": [{"given": {"op": op, "T": T}, "ours": report(op, T, 10.0), **peers} for op, T in lines],
         "alone": [report("heatmap", 2048, 1.1), report("heatmap", 512, 1.0), report("heatmap", 8192, 1.2, window=512)],
-        "headless": {"native": [report("attention", 2048, 10.0)], "swiftshader": [{"error": "no driver"}]},
+        "headless": {"native": [report("attention", 2048, 10.0), report("attention", 2048, 5.0, variant="wide")],
+                     "swiftshader": [{"error": "no driver"}]},
         "model": {"ours": {"prefill_ms": 100.0, "decode_ms": 10.0},
                   "ort-nosubgroups smollm2-q4": {"prefill_ms": 500.0, "decode_ms": 100.0}},
         "page": {"short": {"first_ms": 900.0}, "long": {"wall_ms": 4000.0}}, "memory": memory.table(),
@@ -62,6 +63,7 @@ def test_targets_follow_from_the_figures():
     assert found["prefill T 2048 against tfjs WebGPU"] == (None, "not measured")
     assert found["decode 1 x 2048 against ORT WebGPU, no subgroups"] == (5.5, "missed")  # by waiting: 110 / 20
     assert found["prefill T 2048, share of the FMA ceiling, headless SwiftShader"] == (21, "met")
+    assert found["prefill T 2048, share of the FMA ceiling, headless SwiftShader, wide"] == (21, "met")
     measured, verdict = found["heatmap 2048 x 2048 as a share of prefill T 2048"]
     assert measured == pytest.approx(0.11) and verdict == "missed"
     assert found["window 512 x 512 at T 8192 against T 512"] == (1.2, "met")
