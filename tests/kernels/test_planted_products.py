@@ -211,7 +211,12 @@ MISTAKES = {
         "logit == wanted_logit",
         lens_groups,
     ),
-    "lens groups' second table in the first's columns": ("matmul_few_groups", "p.out_col0 + m]", "m]", lens_groups),
+    "lens groups' second table in the first's columns": (
+        "matmul_few_groups",
+        "p.out_col0 + m, total",
+        "m, total",
+        lens_groups,
+    ),
     "norm halves once too few": ("rmsnorm_groups", "half > 0;", "half > 1;", norm),
     "norm forgets what is beyond the workgroup": (
         "rmsnorm_groups",

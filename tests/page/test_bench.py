@@ -49,9 +49,7 @@ def test_bench_planted_mistake_has_no_speed(watched: Watched, small_server: Serv
     text = (ROOT / "webgpu" / "attention_fa2.wgsl").read_text("utf-8")
     assert "p.scale" in text
     wrong = text.replace("p.scale", "(p.scale * 1.001)")
-    watched.page.route(
-        "**/kernels/attention_fa2.wgsl", lambda route: route.fulfill(body=wrong, content_type="text/plain")
-    )
+    watched.page.route("**/attention_fa2.wgsl", lambda route: route.fulfill(body=wrong, content_type="text/plain"))
     watched.open(small_server.url)
     found = watched.page.evaluate(ASK, {**ATTENTION, "variant": "fa2"})
     assert isinstance(found, str) and found.endswith("a wrong kernel has no speed."), found
