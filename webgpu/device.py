@@ -53,8 +53,7 @@ class DeviceRefused(DeviceError):
 class Device:
     """An open device: the wgpu.GPUDevice, its adapter's description and its name for people.
 
-    features: those of FEATURES that it has, and "lanes8" where no subgroup has fewer invocations; lanes: the fewest and
-    most invocations of a subgroup, (0, 0) without.
+    features: those of FEATURES that it has; lanes: the fewest and most invocations of a subgroup, (0, 0) without.
     """
 
     gpu: wgpu.GPUDevice
@@ -112,7 +111,7 @@ def request_device() -> Device:
         ) from error
     info = dict(adapter.info)
     lanes = _lanes(info) if "subgroups" in features else (0, 0)
-    return Device(gpu, info, describe(info), features | ({"lanes8"} if lanes[0] >= 8 else set()), lanes)
+    return Device(gpu, info, describe(info), features, lanes)
 
 
 def _lanes(info: dict) -> tuple[int, int]:

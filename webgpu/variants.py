@@ -20,7 +20,7 @@ class UnknownVariant(ValueError):
 class Variant:
     """needs: features of the device; serves: for a size's letter the values it takes (a letter not named: all).
 
-    tried: on which devices a trial times it: "everywhere", on "gpus", on "cpus" that stand in for one, or "never";
+    tried: on which devices a trial times it: "everywhere", on "gpus", or "never";
     without: features with which another variant is the better of the two, so that a trial passes this one over.
     """
 
@@ -36,13 +36,13 @@ SHORT = tuple(range(1, 257))  # keys: each product of q and k is made H / 4 time
 
 VARIANTS: dict[str, tuple[Variant, ...]] = {
     # many queries, causal, grouped; in registers each load of a key or value meets eight rows, and quads share it among
-    # four invocations as well; in wide two quads share it, for CPU drivers of eight lanes; a tile of
+    # four invocations as well; in wide two quads share it, for CPU drivers of eight lanes, by name; a tile of
     # keys in workgroup memory is for GPUs; keys rounded to f16 may put patterns off by more than Verify allows: by name
     "attention": (
         Variant("fa2"),
         Variant("registers", (), {"H": UP_TO_128}, without=("subgroups",)),
         Variant("quads", ("subgroups",), {"H": UP_TO_128}),
-        Variant("wide", ("subgroups", "lanes8"), {"H": UP_TO_128}, tried="cpus"),
+        Variant("wide", ("subgroups",), {"H": UP_TO_128}, tried="never"),
         Variant("tile", (), {"H": UP_TO_128}, tried="gpus"),
         Variant("tile_f16", ("f16",), {"H": UP_TO_128}, tried="never"),
         Variant("plain", (), {"S": SHORT}, tried="never"),
@@ -109,7 +109,7 @@ def available(operation: str, features: Iterable[str]) -> list[str]:
 
 def to_try(operation: str, features: Iterable[str], software: bool, **sizes: int) -> list[str]:
     """The names that a trial times on a device for these sizes, in order; software: a CPU stands in for a GPU."""
-    where = {"everywhere", "cpus" if software else "gpus"}
+    where = {"everywhere"} if software else {"everywhere", "gpus"}
     fit = {
         each.name
         for each in VARIANTS[operation]

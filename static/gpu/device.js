@@ -34,7 +34,7 @@ export const DEFAULT_LIMITS = {
 
 /**
  * An open device: `gpu` the GPUDevice, `info` its adapter's description, `words` a name for people, `software` whether a
- * CPU stands in for a GPU, `features` those of FEATURES that it has and "lanes8" where no subgroup has fewer invocations,
+ * CPU stands in for a GPU, `features` those of FEATURES that it has,
  * `lanes` the fewest and most invocations of a subgroup ([0, 0] without), `lost` a promise of NoWebGPU("lost") that never
  * rejects.
  * @typedef {{gpu: GPUDevice, info: {vendor: string, architecture: string, device: string, description: string},
@@ -93,7 +93,6 @@ export async function requestDevice() {
   const { vendor, architecture, device: name, description, subgroupMinSize = 0, subgroupMaxSize = 0 } = adapter.info;
   /** @type {[number, number]} */
   const lanes = features.has("subgroups") ? [subgroupMinSize, subgroupMaxSize] : [0, 0];
-  if (lanes[0] >= 8) features.add("lanes8");
   const lost = device.lost.then(
     ({ message }) => new NoWebGPU("lost", `The connection to ${words} was lost (${message || "no reason given"}): try again.`),
   );

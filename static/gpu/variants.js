@@ -13,7 +13,7 @@ const SHORT = Array.from({ length: 256 }, (_, i) => i + 1);
 
 /**
  * @param {string} name @param {string[]} needs @param {Record<string, number[]>} serves
- * @param {"everywhere" | "gpus" | "cpus" | "never"} tried @param {string[]} without @returns {Variant}
+ * @param {"everywhere" | "gpus" | "never"} tried @param {string[]} without @returns {Variant}
  */
 function variant(name, needs = [], serves = {}, tried = "everywhere", without = []) {
   return { name, needs, serves, tried, without };
@@ -25,7 +25,7 @@ export const VARIANTS = {
     variant("fa2"),
     variant("registers", [], { H: UP_TO_128 }, "everywhere", ["subgroups"]),
     variant("quads", ["subgroups"], { H: UP_TO_128 }),
-    variant("wide", ["subgroups", "lanes8"], { H: UP_TO_128 }, "cpus"),
+    variant("wide", ["subgroups"], { H: UP_TO_128 }, "never"),
     variant("tile", [], { H: UP_TO_128 }, "gpus"),
     variant("tile_f16", ["f16"], { H: UP_TO_128 }, "never"),
     variant("plain", [], { S: SHORT }, "never"),
@@ -90,7 +90,7 @@ export function available(operation, features) {
  * @param {string} operation @param {Set<string>} features @param {boolean} software @param {Record<string, number>} sizes
  */
 export function toTry(operation, features, software, sizes) {
-  const here = ["everywhere", software ? "cpus" : "gpus"];
+  const here = software ? ["everywhere"] : ["everywhere", "gpus"];
   const fit = VARIANTS[operation].filter(({ tried, without }) => here.includes(tried) && !without.some((each) => features.has(each)));
   const names = fit.filter((each) => serves(each, sizes)).map(({ name }) => name);
   return available(operation, features).filter((name) => names.includes(name));

@@ -13,7 +13,7 @@ from tests.hosts.conftest import MirrorError
 from webgpu.kernels import Kernels, MissingFeature, load_manifest
 from webgpu.variants import VARIANTS, UnknownVariant, Variant, available, first_choice, pick, to_try
 
-FEATURES = [[], ["subgroups"], ["f16"], ["subgroups", "f16"], ["subgroups", "lanes8"]]
+FEATURES = [[], ["subgroups"], ["f16"], ["subgroups", "f16"]]
 
 
 def test_table_is_the_same_on_both_hosts(mirror):
@@ -50,7 +50,6 @@ def test_trial_leaves_the_tile_to_gpus_and_f16_to_nobody(features, software, mir
                 ("fa2", True),
                 ("registers", "subgroups" not in features and H == 64),
                 ("quads", "subgroups" in features and H == 64),
-                ("wide", "lanes8" in features and software and H == 64),
                 ("tile", not software and H == 64),
             )
             if fits
@@ -116,7 +115,6 @@ def test_kernel_without_its_feature_is_refused(device):
 
 @pytest.mark.gpu
 def test_device_has_the_features_and_lanes_it_reports(device):
-    assert device.features <= {"subgroups", "f16", "lanes8"}
-    assert ("lanes8" in device.features) == (device.lanes[0] >= 8)
+    assert device.features <= {"subgroups", "f16"}
     assert (device.lanes == (0, 0)) == ("subgroups" not in device.features)
     assert device.lanes[0] <= device.lanes[1]
