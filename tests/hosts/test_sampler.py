@@ -72,7 +72,10 @@ def test_vector_widens_to_f32(dtype, mirror):
     assert mirror.ask("widen", dtype=dtype, bytes=list(stored.tobytes())) == wanted.tolist()
 
 
-SETTINGS = [(1, 0, 1), (0.4, 0, 1), (1.3, 0, 0.9), (0.8, 40, 1), (2, 25, 0.7), (0.7, 0, 0.5), (1, 100, 1), (1, 1, 1)]
+SETTINGS = [
+    (1, 0, 1), (0.4, 0, 1), (1.3, 0, 0.9), (0.8, 40, 1), (2, 25, 0.7), (0.7, 0, 0.5), (1, 100, 1), (1, 1, 1),
+    (5, 0, 0.9),  # the candidates hold less than that, so the row decides
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("off", [0, 0.9, -0.9], ids="total off by {} of what is allowed".format)
