@@ -43,6 +43,12 @@ class BodyTooLarge(ApiError):
     status, code = 413, "body-too-large"
 
 
+class ClientGone(ApiError):
+    """The client hung up; nobody reads this answer, the log alone shows it."""
+
+    status, code = 499, "client-gone"
+
+
 class NotJson(ApiError):
     status, code = 415, "not-json"
 

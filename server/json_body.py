@@ -5,8 +5,9 @@ from typing import TypeVar
 
 from fastapi import Request
 from pydantic import BaseModel, ValidationError
+from starlette.requests import ClientDisconnect
 
-from server.errors import BodyTooLarge, InvalidJson, InvalidRequest, NotJson
+from server.errors import BodyTooLarge, ClientGone, InvalidJson, InvalidRequest, NotJson
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -14,25 +15,33 @@ Model = TypeVar("Model", bound=BaseModel)
 async def read_json(request: Request, kind: type[Model], *, max_bytes: int) -> Model:
     """The body of `request` as a `kind`.
 
-    Raises NotJson (wrong Content-Type), BodyTooLarge (also when no length was announced), InvalidJson (not UTF-8, not
-    JSON, NaN or Infinity, a key twice, nested too deeply, a number too long to read), InvalidRequest (JSON of another
-    shape).
+    Raises NotJson (wrong Content-Type), BodyTooLarge (also when no length was announced), ClientGone (hung up in the
+    middle), InvalidJson (not UTF-8, not JSON, NaN or Infinity, a key twice, nested too deeply, a number too long to
+    read), InvalidRequest (JSON of another shape).
     """
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type != "application/json":
         raise NotJson("Send the request body as JSON, with Content-Type: application/json.")
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > max_bytes:
-            raise BodyTooLarge(f"The request body is larger than {max_bytes} bytes; send a smaller one.")
+    body = await _body(request, max_bytes)
     try:
-        value = json.loads(bytes(body).decode("utf-8"), parse_constant=_refuse_constant, object_pairs_hook=_unique)
+        value = json.loads(body.decode("utf-8"), parse_constant=_refuse_constant, object_pairs_hook=_unique)
     except (ValueError, RecursionError):
         raise InvalidJson(
             "The request body is not valid JSON in UTF-8, each key once; NaN and Infinity are not JSON."
         ) from None
     return _checked(value, kind)
+
+
+async def _body(request: Request, max_bytes: int) -> bytes:
+    body = bytearray()
+    try:
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > max_bytes:
+                raise BodyTooLarge(f"The request body is larger than {max_bytes} bytes; send a smaller one.")
+    except ClientDisconnect:
+        raise ClientGone("The client hung up before its request was whole.") from None
+    return bytes(body)
 
 
 def _refuse_constant(name: str) -> object:

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from server.errors import ORACLE_CODES, ApiError, OracleBusy, OracleFailed, OracleTimeout
+from server.errors import ORACLE_CODES, ApiError, ClientGone, OracleBusy, OracleFailed, OracleTimeout
 from server.frames import pack_json, receive_frame
 
 CHILD = (sys.executable, "-m", "server.oracle_child")
@@ -21,12 +21,6 @@ CHILD = (sys.executable, "-m", "server.oracle_child")
 LOAD_S = 240
 DYING_S = 5
 _ROOT = Path(__file__).resolve().parent.parent
-
-
-class ClientGone(ApiError):
-    """The client hung up while its question waited; nobody reads this answer."""
-
-    status, code = 499, "client-gone"
 
 
 class OracleQueue:

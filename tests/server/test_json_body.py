@@ -1,6 +1,8 @@
 """Request bodies: hostile JSON gets a plain refusal, never a 500 and never its own text back."""
 
 import json
+import logging
+import queue
 import socket
 
 import pytest
@@ -108,6 +110,25 @@ def test_body_in_chunks_too_large_is_refused(server: Live) -> None:
         client.sendall(head + b"Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n" + chunk * 3 + b"0\r\n\r\n")
         answer = client.makefile("rb").read()
     assert answer.startswith(b"HTTP/1.1 413 ") and b"body-too-large" in answer
+
+
+def test_client_gone_in_the_middle_of_its_body_is_a_line_of_the_log(server: Live) -> None:
+    """No unexpected error: whoever closes a page while it asks would fill the log with tracebacks."""
+    lines: queue.Queue[logging.LogRecord] = queue.Queue()
+    handler, logger = logging.Handler(), logging.getLogger("playground")
+    handler.emit = lines.put
+    before = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    head = b"POST /api/oracle/trace HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    try:
+        with socket.create_connection(("127.0.0.1", server.port), timeout=30) as client:
+            client.sendall(head + b'Content-Length: 1000\r\n\r\n{"model"')
+        line = lines.get(timeout=30)
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before)
+    assert (line.name, line.getMessage()[:27]) == ("playground.access", "POST /api/oracle/trace 499 "), line.getMessage()
 
 
 def test_tokens_too_many_names_the_limit(server: Live) -> None:

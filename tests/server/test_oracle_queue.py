@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from server.errors import InvalidRequest, OracleBusy, OracleFailed, OracleTimeout
+from server.errors import ClientGone, InvalidRequest, OracleBusy, OracleFailed, OracleTimeout
 from server.frames import pack, pack_json, read_frame
-from server.oracle_queue import LOAD_S, ClientGone, OracleQueue
+from server.oracle_queue import LOAD_S, OracleQueue
 
 # Answers with its process id and what it was asked; "die", "hang" and "refuse" do that; "wait" reads a file that a test
 # feeds, so that nothing depends on the clock.
