@@ -4,11 +4,8 @@ Plan: patterns, logits, residual streams, lens, windows and continuation on chec
 headless host's tokens; memory given back; cancel; refusals in the same words; a lost device rejects what is pending.
 """
 
-import json
-
 import numpy as np
 import pytest
-import safetensors.numpy
 
 from tests.checkpoints import checkpoint
 from tests.hosts.browser import Browser, open_browser
@@ -175,75 +172,6 @@ def test_cancel_rejects_with_the_reason_and_frees_everything(llama):
     }"""
     answers = llama.ask(script, np.random.default_rng(8).integers(0, 321, 250).tolist())
     assert answers == ["stopped before", "stopped at true", "finished", 0]
-
-
-def test_sampling_is_seeded_and_stops(llama):
-    script = """async () => {
-      const take = async (options) => {
-        const ids = [];
-        for await (const { id } of model.generate([5, 6, 7], { maxTokens: 6, ...options })) ids.push(id);
-        return ids;
-      };
-      const hot = { temperature: 1.5, topK: 50, topP: 0.95 };
-      const greedy = await take({});
-      return [await take({ ...hot, seed: 1 }), await take({ ...hot, seed: 1 }), await take({ ...hot, seed: 2 }), greedy,
-        await take({ stopIds: [greedy[2]] }), await take({ temperature: 1, topK: 1 })];
-    }"""
-    one, same, other, greedy, stopped, top1 = llama.ask(script)
-    assert one == same != other
-    assert stopped == greedy[: greedy.index(greedy[2]) + 1]
-    assert top1 == greedy
-
-
-WHOLE_ROWS = """async ([ids, maxTokens, settings]) => {
-  const { sample, seeded } = await import("/static/lib/sampler.js");
-  const answers = [];
-  for (const { seed, ...sampling } of settings) {
-    const [drawn, whole, all, random] = [[], [], [...ids], seeded(seed)];
-    let rows = 0;
-    const read = model.kernels.read.bind(model.kernels);
-    model.kernels.read = (sources) => {
-      rows += sources.filter(([, bytes]) => bytes === 4 * model.config.V).length;
-      return read(sources);
-    };
-    for await (const { id } of model.generate(ids, { maxTokens, seed, ...sampling })) drawn.push(id);
-    model.kernels.read = read;
-    while (whole.length < maxTokens) {
-      const trace = await model.run(all);
-      const { id } = sample(await trace.logits(all.length - 1), sampling, random);
-      trace.destroy();
-      whole.push(id);
-      all.push(id);
-    }
-    answers.push([drawn, whole, rows]);
-  }
-  return answers;
-}"""
-"""A seed's tokens from whole rows of logits, each of a new forward; how many rows the drawn tokens took."""
-
-
-def test_generated_tokens_are_those_of_whole_rows(browser, tmp_path):
-    browser.open("wide", wide_vocabulary(checkpoint("llama-gqa").folder, tmp_path, 5000))
-    settings = [
-        ({"temperature": 0, "seed": 0}, 0), ({"temperature": 0.7, "topP": 0.5, "seed": 2}, 0),
-        ({"temperature": 1.5, "topK": 40, "seed": 3}, 0), ({"temperature": 0.01, "topK": 2, "topP": 0.5, "seed": 4}, 0),
-        ({"temperature": 2, "topK": 4000, "seed": 1}, 9), ({"temperature": 5, "seed": 1}, 9),
-    ]  # fmt: skip
-    answers = browser.ask(WHOLE_ROWS, [[5, 6, 7], 9, [each for each, _ in settings]])
-    for (setting, most_rows), (drawn, whole, rows) in zip(settings, answers, strict=True):
-        assert drawn == whole and len(drawn) == 9, setting
-        assert (0 < rows <= most_rows) if most_rows else rows == 0, setting
-
-
-def wide_vocabulary(source, folder, V: int):
-    """The same checkpoint with random rows for V tokens: more than the lists of the next token hold."""
-    config = json.loads((source / "config.json").read_text()) | {"vocab_size": V}
-    (folder / "config.json").write_text(json.dumps(config))
-    tensors = safetensors.numpy.load_file(source / "model.safetensors")
-    for name in ("model.embed_tokens.weight", "lm_head.weight"):
-        tensors[name] = np.random.default_rng(V).normal(0, 0.25, (V, 64)).astype(np.float32)
-    safetensors.numpy.save_file(tensors, folder / "model.safetensors")
-    return folder
 
 
 @pytest.mark.parametrize(

@@ -187,6 +187,14 @@ def test_generating_past_the_limit_is_refused(model):
     assert len(list(model.generate([1] * 250, 6))) == 6
 
 
+def test_generating_ends_at_a_stop_id_and_gives_it_out(model):
+    greedy = [token for token, _ in model.generate([5, 6, 7], 6)]
+    for stop in ([greedy[2]], [320, greedy[2], greedy[4]]):
+        stopped = [token for token, _ in model.generate([5, 6, 7], 6, stop)]
+        assert stopped == greedy[: greedy.index(greedy[2]) + 1]
+    assert [token for token, _ in model.generate([5, 6, 7], 6, [320])] == greedy  # control: it never comes
+
+
 def test_buffer_beyond_the_device_is_refused_with_the_limit(model):
     model.most_bytes = 200 * 2 * 160 * 4 - 1  # gate_up [T,2F] is the largest
     with pytest.raises(TooManyTokens, match="shorten the prompt to 199 tokens"):
