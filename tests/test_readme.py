@@ -1,4 +1,4 @@
-"""README stays true: every command in its `sh` blocks runs, every file it points at exists.
+"""README stays true: every command in its `sh` blocks runs. tests/test_texts.py holds what it points at.
 
 The two play.py commands run here as a person types them, except that the first one is ended once its page answers and
 the second one only collects the tests (this very run is what it would start).
@@ -55,10 +55,5 @@ def test_play_test_collects_every_test_folder():
     command = [sys.executable, "play.py", "test", "--collect-only", "-q"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=570)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
-    for folder in ("oracle", "kernels", "hosts", "models", "server", "setup", "page"):
-        assert f"tests/{folder}/" in done.stdout
-
-
-@pytest.mark.parametrize("target", sorted(set(re.findall(r"\]\(([^)#:]+)\)", README))))
-def test_readme_link_leads_somewhere(target):
-    assert (ROOT / target).exists()
+    folders = {path.parent.name for path in (ROOT / "tests").glob("*/test_*.py")}
+    assert len(folders) >= 9 and not [folder for folder in folders if f"tests/{folder}/" not in done.stdout]

@@ -3,7 +3,7 @@
     {"metadata": {"total_size": bytes}, "weight_map": {"tensor name": "model-00001-of-00002.safetensors", ...}}
 
 A shard's name comes from a file, so it is checked to be a plain name before anything is opened.
-The same rules in the same order stand in `static/lib/safetensors.js`.
+The same rules in the same order stand in `static/lib/shard_index.js`.
 """
 
 import re

@@ -1,7 +1,7 @@
 /**
  * The logit lens as dispatches: unembedding with online log-sum-exp, the best k tokens and a target's rank.
  *
- * Mirrors the lens functions of webgpu/ops.py.
+ * Mirrors webgpu/lens_ops.py.
  * @module
  */
 import { LENS_PARTS, LENS_TILE, MAX_TOP_K, MAX_TURNS, NONE, UnsupportedShape, fold, matmul } from "./ops.js";

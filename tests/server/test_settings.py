@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from server.settings import PREFIX, BadSettings, Settings, load_settings
+from tests.server.small import Live
 
 
 @pytest.mark.parametrize(
@@ -61,6 +62,17 @@ def test_every_route_is_documented(root: Path) -> None:
     for path in paths:
         shown = path.replace(":path", "").replace("{", "<").replace("}", ">")
         assert f"`{shown}`" in text, f"{shown} is missing in server/README.md"
+
+
+def test_every_field_of_the_list_of_models_is_documented(root: Path, server: Live) -> None:
+    text = (root / "server" / "README.md").read_text("utf-8")
+    row = next(line for line in text.splitlines() if line.startswith("| `/api/models`"))
+    told = row[row.index("models: [{") + len("models: [{") : row.index("}]}")].split(", ")
+    models = server.ask("GET", "/api/models").json()["models"]
+    assert {"refused" in model for model in models} == {True, False}
+    for model in models:
+        fields = set(model) - {"refused"}
+        assert fields <= set(told) if "refused" in model else fields == set(told)
 
 
 def paths_of(routes) -> list[str]:
