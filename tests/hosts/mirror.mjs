@@ -100,6 +100,24 @@ const ANSWERS = {
     let made = 0;
     return runs.map((dispatches) => dispatches.map((dispatch, place) => replay.group(place, dispatch, () => made++)));
   },
+  /** For parameters of these sizes one after the other: the number of the buffer and of the group's; which are freed at the end. */
+  uniforms: ({ sizes }) => {
+    const made = [];
+    const createBuffer = ({ size }) => {
+      made.push({ number: made.length, size, freed: false, destroy: () => (made.find((each) => each.size === size).freed = true) });
+      return made.at(-1);
+    };
+    const writeBuffer = (buffer, start, bytes) => {
+      if (buffer.freed || start + bytes.byteLength > buffer.size) throw new Error("written beyond a buffer");
+    };
+    const replay = new Replay({ gpu: { createBuffer, queue: { writeBuffer } } });
+    const used = sizes.map((size) => {
+      const { number } = replay.fill(new ArrayBuffer(size));
+      return [number, replay.group(0, { kernel: "rmsnorm", bindings: { x: "a" } }, () => number)];
+    });
+    replay.destroy();
+    return { used, freed: made.map(({ freed }) => freed) };
+  },
   variants: () => VARIANTS,
   pick: ({ operation, variant, sizes }) => pick(operation, variant, sizes),
   available: ({ operation, features }) => available(operation, new Set(features)),

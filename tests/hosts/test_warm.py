@@ -109,6 +109,11 @@ def test_replay_binds_anew_only_what_changed(mirror):
     assert mirror.ask("replay", runs=runs) == [[0, 1], [0, 1], [0, 2], [3, 2], [3, 4]]
 
 
+def test_replay_takes_a_larger_uniform_buffer_and_groups_go_with_the_old_one(mirror):
+    found = mirror.ask("uniforms", sizes=[512, 256, 1024, 512])
+    assert found == {"used": [[0, 0], [0, 0], [1, 1], [1, 1]], "freed": [True, True]}
+
+
 @pytest.mark.parametrize(
     ("runs", "budgets"),
     [
