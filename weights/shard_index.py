@@ -2,8 +2,8 @@
 
     {"metadata": {"total_size": bytes}, "weight_map": {"tensor name": "model-00001-of-00002.safetensors", ...}}
 
-A shard's name comes from a file, so it is checked to be a plain name before anything is opened.
-The same rules in the same order stand in `static/lib/shard_index.js`.
+A shard's name comes from a file, so it is checked to be a plain name before anything is opened. The page reads no
+index: the server tells it which files a model has.
 """
 
 import re

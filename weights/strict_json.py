@@ -1,7 +1,7 @@
 """JSON as the checkpoint rules want it: UTF-8, one object, bounded size and depth, no key twice, no NaN.
 
-`static/lib/strict_json.js` holds the same rules in the same order (UTF-8, depth, grammar, duplicates), so that a file
-which breaks several of them gets the same code from both readers.
+`static/lib/strict_json.js` holds the same rules for headers in the same order (UTF-8, depth, grammar, duplicates), so
+that a file which breaks several of them gets the same code from both readers.
 """
 
 import json

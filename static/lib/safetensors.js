@@ -8,8 +8,8 @@ import { JsonNumber, parseObject, quoted, SafetensorsError } from "./strict_json
 
 export { SafetensorsError };
 
-export const MAX_HEADER_BYTES = 8 * 1024 * 1024;
-export const MAX_TENSORS = 10000;
+const MAX_HEADER_BYTES = 8 * 1024 * 1024;
+const MAX_TENSORS = 10_000;
 const MAX_DEPTH = 8;
 const MAX_NAME = 200;
 const MAX_RANK = 8;
@@ -36,11 +36,11 @@ function refuse(code, message) {
 }
 
 /**
- * The header's length in bytes, from the file's first eight bytes; lets a page fetch just the header of a big file.
+ * The header's length in bytes, from the file's first eight bytes.
  * @param {Uint8Array} first
  * @param {number} fileSize in bytes
  */
-export function headerLength(first, fileSize) {
+function headerLength(first, fileSize) {
   if (fileSize < 8 || first.length < 8) refuse("file-too-short", `The file has ${fileSize} bytes; a safetensors file has at least 8. Fetch it again.`);
   const length = Number(new DataView(first.buffer, first.byteOffset, 8).getBigUint64(0, true));
   if (length > MAX_HEADER_BYTES) refuse("header-too-large", `The header claims ${length} bytes; at most ${MAX_HEADER_BYTES} are allowed. Is this a safetensors file?`);
@@ -59,7 +59,7 @@ export function parseHeader(bytes, fileSize = bytes.length) {
   const raw = bytes.subarray(8, 8 + length);
   if (raw.length < length) refuse("file-truncated", `The header has ${length} bytes but only ${raw.length} could be read. Fetch it again.`);
   if (raw[0] !== 0x7b) refuse("header-start", "The header must begin with '{', no blanks before it. Is this a safetensors file?");
-  const entries = parseObject(raw, "header", MAX_DEPTH);
+  const entries = parseObject(raw, MAX_DEPTH);
   const metadata = takeMetadata(entries);
   if (entries.size > MAX_TENSORS) refuse("too-many-tensors", `The file names ${entries.size} tensors; at most ${MAX_TENSORS} are allowed.`);
   const dataBytes = fileSize - 8 - length;
@@ -130,7 +130,7 @@ function tensorInfo(name, entry, dataBytes) {
  * Refuses names that could pass for something else: a path, a control sequence, a prototype key.
  * @param {string} name
  */
-export function checkName(name) {
+function checkName(name) {
   if (name.includes("/") || name.includes("\\") || name.includes("..")) refuse("name-path", `Tensor name ${quoted(name)} looks like a path; use dots between words.`);
   if (!/^[A-Za-z0-9_.-]+$/.test(name)) refuse("name-characters", `Tensor name ${quoted(name)} has characters that are not allowed; use letters, digits, '_', '.' and '-'.`);
   if (name.length > MAX_NAME) refuse("name-too-long", `Tensor name ${quoted(name)} has ${name.length} characters; at most ${MAX_NAME}.`);
@@ -200,35 +200,4 @@ function checkCover(tensors, dataBytes) {
     before = quoted(name);
   }
   if (position < dataBytes) refuse("trailing-bytes", `${dataBytes - position} bytes after the last tensor belong to no tensor.`);
-}
-
-/**
- * Writes a safetensors file in memory, for exports; the header is padded with blanks to a multiple of eight bytes.
- * @param {Iterable<[string, {dtype: string, shape: number[], bytes: Uint8Array}]>} tensors in the order of the file
- * @param {Record<string, string>} [metadata]
- * @returns {Uint8Array}
- */
-export function serialize(tensors, metadata = {}) {
-  const list = [...tensors];
-  /** @type {Record<string, unknown>} */
-  const header = Object.keys(metadata).length ? { __metadata__: metadata } : {};
-  let end = 0;
-  for (const [name, { dtype, shape, bytes }] of list) {
-    checkName(name);
-    const begin = end;
-    end += bytes.length;
-    header[name] = { dtype, shape, data_offsets: [begin, end] };
-  }
-  const text = new TextEncoder().encode(JSON.stringify(header));
-  const length = Math.ceil(text.length / 8) * 8;
-  const file = new Uint8Array(8 + length + end).fill(0x20, 8, 8 + length);
-  new DataView(file.buffer).setBigUint64(0, BigInt(length), true);
-  file.set(text, 8);
-  let at = 8 + length;
-  for (const [, { bytes }] of list) {
-    file.set(bytes, at);
-    at += bytes.length;
-  }
-  parseHeader(file);
-  return file;
 }

@@ -26,7 +26,7 @@ export class JsonNumber {
 /** @typedef {null | boolean | string | JsonNumber | Json[] | Map<string, Json>} Json */
 /** @typedef {Json[]} JsonArray */
 
-const NAMES = { header: "The safetensors header", index: "The shard index" };
+const NAME = "The safetensors header";
 const BLANKS = /[ \t\n\r]*/y;
 const STRING = /"[^"\\]*/y;
 const NUMBER = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?/y;
@@ -65,32 +65,30 @@ export function depth(text) {
 }
 
 /**
- * Parses one JSON object. Throws `<kind>-not-utf8`, `-too-deep`, `-not-json`, `-duplicate-key`.
+ * Parses a header's JSON object. Throws `header-not-utf8`, `-too-deep`, `-not-json`, `-duplicate-key`.
  * @param {Uint8Array} bytes
- * @param {"header" | "index"} kind
  * @param {number} maxDepth
  * @returns {Map<string, Json>}
  */
-export function parseObject(bytes, kind, maxDepth) {
-  const name = NAMES[kind];
+export function parseObject(bytes, maxDepth) {
   let text;
   try {
     text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
-    throw new SafetensorsError(`${kind}-not-utf8`, `${name} is not UTF-8; write it again as UTF-8 JSON.`);
+    throw new SafetensorsError("header-not-utf8", `${NAME} is not UTF-8; write it again as UTF-8 JSON.`);
   }
   if (depth(text) > maxDepth) {
-    throw new SafetensorsError(`${kind}-too-deep`, `${name} nests more than ${maxDepth} levels; write it flat.`);
+    throw new SafetensorsError("header-too-deep", `${NAME} nests more than ${maxDepth} levels; write it flat.`);
   }
   const parser = new Parser(text);
   const value = parser.document();
   if (value === undefined) {
-    throw new SafetensorsError(`${kind}-not-json`, `${name} is not JSON at character ${parser.at}; write it again as one JSON object.`);
+    throw new SafetensorsError("header-not-json", `${NAME} is not JSON at character ${parser.at}; write it again as one JSON object.`);
   }
   if (parser.repeated !== null) {
-    throw new SafetensorsError(`${kind}-duplicate-key`, `${name} has the key ${quoted(parser.repeated)} twice; each key may stand once, so remove one.`);
+    throw new SafetensorsError("header-duplicate-key", `${NAME} has the key ${quoted(parser.repeated)} twice; each key may stand once, so remove one.`);
   }
-  if (!(value instanceof Map)) throw new SafetensorsError(`${kind}-not-json`, `${name} is JSON but not an object; it must begin with '{'.`);
+  if (!(value instanceof Map)) throw new SafetensorsError("header-not-json", `${NAME} is JSON but not an object; it must begin with '{'.`);
   return value;
 }
 

@@ -1,7 +1,8 @@
 """Files that lie, one per rule of weights/errors.py, each with a control beside it that is accepted.
 
-`FILES` are single safetensors files, `FOLDERS` whole checkpoint folders. Both readers, Python and JavaScript, must give
-the code named here. An attack differs from its control in one thing.
+`FILES` are single safetensors files, `FOLDERS` checkpoint folders with one: both readers, Python and JavaScript, must
+give the code named here. `PYTHON_FOLDERS` break what the server alone reads, config and index: the page asks it which
+files a model has. An attack differs from its control in one thing.
 """
 
 import json
@@ -215,6 +216,10 @@ BLOCKS = [
 FOLDERS = [
     *BLOCKS,
     Attack("control single", None, CONFIG | {"model.safetensors": pack(one())}),
+    Attack("weights are integers", "weight-dtype", CONFIG | {"model.safetensors": pack(one(dtype="I32"))}),
+    Attack("no weights in the file", "no-tensors", CONFIG | {"model.safetensors": pack("{}", b"")}),
+]
+PYTHON_FOLDERS = [
     sharded("control shards", None, index()),
     sharded("control no total", None, index(text=json.dumps({"weight_map": MAP}))),
     sharded("index bad UTF-8", "index-not-utf8", index(text=b'{"\xff": 1}')),
@@ -240,10 +245,6 @@ FOLDERS = [
     sharded("total too large", "index-total-size", index(total=49)),
     sharded("total as text", "index-total-size", index(total="48")),
     sharded("total 48.0", "index-total-size", index(total=48.0)),
-    Attack("weights are integers", "weight-dtype", CONFIG | {"model.safetensors": pack(one(dtype="I32"))}),
-    Attack("no weights in the file", "no-tensors", CONFIG | {"model.safetensors": pack("{}", b"")}),
-]
-PYTHON_FOLDERS = [
     Attack("no config", "file-missing", {"model.safetensors": pack(one())}),
     Attack("no weights", "file-missing", CONFIG),
     sharded("two layouts", "two-layouts", index() | {"model.safetensors": pack(one())}),
