@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from functools import cache
+from itertools import count
 from typing import Any
 
 from bench.errors import BenchError
@@ -40,6 +41,26 @@ def measure(given: Mapping[str, Any]) -> dict[str, Any]:
     return timing.measure(open_kernels(), given)
 
 
+def begin(given: Mapping[str, Any]) -> dict[str, Any]:
+    """A number for one that will take turns, with its variant and those that the product tries."""
+    from bench import timing
+
+    BEGUN[number := next(NUMBERS)] = timing.Measurement(open_kernels(), given)
+    return {"number": number, **BEGUN[number].which}
+
+
+def turn(number: int) -> dict[str, float]:
+    return BEGUN[number].turn()
+
+
+def end(number: int) -> dict[str, Any]:
+    found = BEGUN.pop(number)
+    try:
+        return found.report()
+    finally:
+        found.free()
+
+
 def adapter(_: object) -> dict[str, Any]:
     device = open_kernels().device
     return {"words": device.words, "software": device.software}
@@ -62,7 +83,11 @@ def oracle(given: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-ANSWERS: dict[str, Callable[[Any], Any]] = {"measure": measure, "adapter": adapter, "oracle": oracle}
+BEGUN: dict[int, Any] = {}
+NUMBERS = count()
+ANSWERS: dict[str, Callable[[Any], Any]] = {
+    "measure": measure, "begin": begin, "turn": turn, "end": end, "adapter": adapter, "oracle": oracle,
+}  # fmt: skip
 
 if __name__ == "__main__":
     main()

@@ -1,28 +1,27 @@
 """Everything side by side in one run: collects the figures that bench/table.py prints.
 
-Ours and every peer take turns operation by operation in tabs of one Chromium, so that a machine that slows down slows
-all of them. Of our variants those run that the product chooses among on the device, and the fastest counts.
+Ours and every peer take turns (turns.py) operation by operation in tabs of one Chromium, and so do two of ours that are
+compared. Of our variants those run that the product chooses among on the device, and the fastest counts.
 """
 
 import json
 import os
 import platform
+import statistics
 import time
 from collections.abc import Callable, Mapping
 from datetime import date
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
 from bench import memory, whole
 from bench.browser import ROOT, Tab, open_browser
 from bench.errors import BenchError
-from bench.places import Child, Page, has_gpu, machine_words
+from bench.places import Child, Page, Peer, has_gpu, machine_words
+from bench.turns import Found, Spare, Turn, by_turns, summary
 
 PEERS = ("ort-nosubgroups", "ort-webgpu", "ort-wasm", "tfjs")
-PEER = """async (given) => {
-  const { measurePeer } = await import("/peers/attention.js");
-  try { return await measurePeer(given); } catch (error) { return { error: String(error.message ?? error) }; }
-}"""
 SIDE_BY_SIDE = [
     {"op": "attention", "T": 128}, {"op": "attention", "T": 512}, {"op": "attention", "T": 1024},
     {"op": "attention", "T": 2048}, {"op": "decode", "T": 2048},
@@ -32,42 +31,71 @@ ALONE = [
     {"op": "matmul", "T": 1, "format": "q4_1"}, {"op": "matmul", "T": 64, "format": "q4_1"},
     {"op": "matmul", "T": 64, "format": "f16"}, {"op": "lens", "T": 4, "format": "q8_0"},
 ]  # fmt: skip
+# What one of ALONE takes turns with, by its place there.
+AGAINST = {0: {"op": "attention", "T": 2048}, 2: {"op": "heatmap", "T": 512}}
 HEADLESS = [{"op": "attention", "T": 512}, {"op": "attention", "T": 2048}, {"op": "decode", "T": 2048}]
-# Of llvmpipe's eight lanes its adapter does not tell, so the product never takes this by itself (webgpu/README.md).
-BY_NAME = {"native": [{"op": "attention", "T": 2048, "variant": "wide"}]}
 QUICK = [{"op": "attention", "T": 64}, {"op": "decode", "T": 256}]
 QUICK_ALONE = [{"op": "heatmap", "T": 128}, {"op": "matmul", "T": 8, "d_in": 64, "d_out": 64}]
 
+SPARE_S = 60.0  # what repetitions may take of one run
 RECORD = ROOT / "bench" / "latest.json"
 
 Log = Callable[[str], None]
 
 
-def fastest(place: Any, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The report of the fastest variant of those that the product chooses among there, or of the one that is named.
+def fastest(place: Any, given: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """What counts of ours, begun, and what to tell of it. Raises BenchError where the product's own choice is wrong.
 
-    refused: those without a figure; chosen: the product's own choice. Where that is wrong there is no report.
+    Of several variants that the product chooses among on a device, by turns, it is the fastest; a variant that is named
+    is alone. refused: those without a figure; chosen: the product's own choice.
     """
-    try:
-        right = [place.measure(given)]
-    except BenchError as error:
-        return {"op": given["op"], "given": dict(given), "error": str(error)}
-    chosen, refused = right[0]["variant"], []
-    for name in right[0]["tried"]:
-        if name != chosen and "variant" not in given:
+    first = place.begin(given)
+    rest, refused = {}, []
+    for name in [] if "variant" in given else first.tried:
+        if name != first.variant:
             try:
-                right.append(place.measure({**given, "variant": name}))
+                rest[name] = place.begin({**given, "variant": name})
             except BenchError as error:
                 refused.append(f"{name}: {error}")
-    best = min(right, key=lambda report: report["ms"])
-    return {**best, "given": dict(given), "chosen": chosen, "refused": refused}
+    line = by_turns(first.turn, {name: each.turn for name, each in rest.items()}) if rest else Found()
+    took = {name: statistics.median(ratios["ms"]) for name, ratios in line.ratios.items() if ratios}
+    best = min({first.variant: 1.0, **took}.items(), key=lambda each: each[1])[0]
+    for name, each in (rest | {first.variant: first}).items():
+        if name != best and name not in line.failed:
+            each.end()
+    refused += [f"{name}: {error}" for name, error in line.failed.items()]
+    return rest.get(best, first), {"chosen": first.variant, "refused": refused}
+
+
+def measured(place: Any, given: Mapping[str, Any], others: Mapping[str, Turn], spare: Spare) -> tuple[dict, Found]:
+    """Our report of one line, and what its turns gave; where ours has no figure, the sentence why and nothing."""
+    try:
+        ours, told = fastest(place, given)
+        found = by_turns(ours.turn, others, spare)
+        return {**ours.end(), **told, "given": dict(given)}, found
+    except BenchError as error:
+        return {"op": given["op"], "given": dict(given), "error": str(error)}, Found()
+
+
+def against(place: Any, given: Mapping[str, Any], base: Mapping[str, Any], spare: Spare) -> dict[str, Any]:
+    """Our report of one line that takes turns with another of ours; `against` has the ratios to that one."""
+    try:
+        ours, told = fastest(place, given)
+        below, found = measured(place, base, {"ours": ours.turn}, spare)
+        if "error" in below:
+            raise BenchError(f"{below['error']} It was to be compared with that.")
+        report = {**ours.end(), **told, "given": dict(given)}
+    except BenchError as error:
+        return {"op": given["op"], "given": dict(given), "error": str(error)}
+    beside = {"given": dict(base), "ms": below.get("ms"), "ratios": found.ratios.get("ours", {})}
+    return {**report, "against": beside}
 
 
 class Run:
     """What was found so far, kept in RECORD after every step, so that a run that is stopped can go on."""
 
     def __init__(self, log: Log, record: dict[str, Any] | None, quick: bool) -> None:
-        self.log, self.quick, self.since = log, quick, time.time()
+        self.log, self.quick, self.since, self.spare = log, quick, time.time(), Spare(SPARE_S)
         started = {"machine": machine_words(), "date": date.today().isoformat(), "quick": quick, "gpu": has_gpu()}
         fresh = {**started, "seconds": 0, "sittings": 0, "problems": [], "versions": {}}
         fresh |= {"side_by_side": [], "alone": [], "model": {}, "headless": {}, "page": {}, "memory": memory.table()}
@@ -108,11 +136,11 @@ class Run:
             ours = Page(browser.tab())
             tabs = {kind: browser.tab() for kind in PEERS} if peers else {}
             asked = QUICK if self.quick else SIDE_BY_SIDE
-            self.each(self.found["side_by_side"], asked, lambda given: side_by_side(ours, tabs, given, self.log))
+            beside = partial(side_by_side, ours, tabs, log=self.log, spare=self.spare)
+            self.each(self.found["side_by_side"], asked, beside)
             for tab in tabs.values():
                 tab.close()
-            asked = QUICK_ALONE if self.quick else ALONE
-            self.each(self.found["alone"], asked, lambda given: logged(self.log, given, ours))
+            self.each(self.found["alone"], QUICK_ALONE if self.quick else ALONE, partial(self.alone, ours))
             self.part("model", lambda: whole.models(browser, peers, self.log))
 
     def headless(self) -> None:
@@ -124,10 +152,14 @@ class Run:
             except BenchError as error:
                 done.append({"error": str(error)})
                 continue
-            named = [] if self.found["gpu"] else BY_NAME.get(place, [])
-            asked = QUICK[:1] if self.quick else HEADLESS + named
-            self.each(done, asked, lambda given, child=child: logged(self.log, given, child))
+            self.each(done, QUICK[:1] if self.quick else HEADLESS, partial(self.alone, child))
             child.close()
+
+    def alone(self, place: Child | Page, given: dict) -> dict[str, Any]:
+        """One operation of ours, announced, by turns with what AGAINST names."""
+        self.log(f"{place.place}: {' '.join(str(value) for value in given.values())}")
+        base = next((base for index, base in AGAINST.items() if ALONE[index] == given), None)
+        return against(place, given, base, self.spare) if base else measured(place, given, {}, self.spare)[0]
 
 
 def collect(*, quick: bool, peers: bool, log: Log, going_on: bool = False) -> dict[str, Any]:
@@ -141,19 +173,28 @@ def collect(*, quick: bool, peers: bool, log: Log, going_on: bool = False) -> di
     return run.found
 
 
-def logged(log: Log, given: Mapping[str, Any], ours: Child | Page) -> dict[str, Any]:
-    """One operation of ours, announced."""
-    log(f"{ours.place}: {' '.join(str(value) for value in given.values())}")
-    return fastest(ours, given)
-
-
-def side_by_side(ours: Page, tabs: Mapping[str, Tab], given: Mapping[str, Any], log: Log) -> dict[str, Any]:
-    """Ours and every peer on one operation."""
-    row = {"ours": logged(log, given, ours), "given": dict(given)}
+def side_by_side(
+    ours: Page, tabs: Mapping[str, Tab], given: Mapping[str, Any], *, log: Log, spare: Spare
+) -> dict[str, Any]:
+    """Ours and every peer on one operation, by turns."""
+    row, peers = {"given": dict(given)}, {}
     for kind, tab in tabs.items():
         log(f"{kind}: {given['op']} {given['T']}")
-        row[kind] = tab.ask(PEER, {"kind": kind, **given})
-    return row
+        try:
+            peer = Peer(tab, kind, given)
+        except BenchError as error:
+            row[kind] = {"error": str(error)}
+            continue
+        row[kind] = peer.begun
+        if "runs" in peer.begun:  # a wrong one has no speed
+            peers[kind] = peer
+    log(f"{ours.place} and {', '.join(peers) or 'nobody'} by turns: {given['op']} {given['T']}")
+    row["ours"], found = measured(ours, given, {kind: peer.turn for kind, peer in peers.items()}, spare)
+    for kind, peer in peers.items():
+        readings = found.others.get(kind)
+        row[kind] |= {**summary(readings), "readings": readings} if readings else {"error": found.failed.get(kind, "")}
+        peer.end()
+    return row | {"ratios": found.ratios}
 
 
 def versions(chromium: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Where a measurement runs: each place answers `measure(given)` with the report of bench/timing.py.
+"""Where a measurement runs: each place answers `measure(given)` with the report of bench/timing.py, or takes turns.
 
     native        wgpu-py on this machine's default adapter: the GPU, or llvmpipe where there is none
     llvmpipe, swiftshader   wgpu-py on that CPU driver
@@ -22,12 +22,30 @@ from bench.errors import BenchError, Unavailable
 
 NATIVE = ("native", "llvmpipe", "swiftshader")
 PLACES = (*NATIVE, "chromium")
-IN_PAGE = """async (given) => {
-  const { measure } = await import("/static/bench/timing.js");
+IN_PAGE = """async (question) => {
+  const { Measurement, measure } = await import("/static/bench/timing.js");
   const { Kernels } = await import("/static/gpu/kernels.js");
   const { requestDevice } = await import("/static/gpu/device.js");
   globalThis.kernels ??= await Kernels.load(await requestDevice());
-  try { return { answer: await measure(kernels, given) }; } catch (error) { return { error: error.message }; }
+  globalThis.begun ??= [];
+  const answers = {
+    measure: (given) => measure(kernels, given),
+    begin: async (given) => {
+      const one = await Measurement.begin(kernels, given);
+      return { number: begun.push(one) - 1, ...one.which };
+    },
+    turn: (number) => begun[number].turn(),
+    end: async (number) => {
+      try { return await begun[number].report(); } finally { begun[number].free(); delete begun[number]; }
+    },
+  };
+  const [[what, given]] = Object.entries(question);
+  try { return { answer: await answers[what](given) }; } catch (error) { return { error: error.message }; }
+}"""
+IN_PEERS = """async ([what, given]) => {
+  const peers = await import("/peers/attention.js");
+  try { return { answer: await peers[what](given) }; }
+  catch (error) { return { error: String(error.message ?? error) }; }
 }"""
 
 
@@ -66,13 +84,13 @@ class Child:
         line = self.process.stdout.readline()
         if not line:
             raise Unavailable(f"measuring on {self.place} ended without an answer; `playground doctor` says more.")
-        answer = json.loads(line)
-        if "error" in answer:
-            raise BenchError(answer["error"])
-        return answer["answer"]
+        return answered(json.loads(line))
 
     def measure(self, given: Mapping[str, Any]) -> dict[str, Any]:
         return self.ask({"measure": dict(given)})
+
+    def begin(self, given: Mapping[str, Any]) -> "Begun":
+        return Begun(self, given)
 
     def close(self) -> None:
         self.process.stdin.close()
@@ -88,11 +106,51 @@ class Page:
     def __init__(self, tab: Tab) -> None:
         self.tab = tab
 
+    def ask(self, question: Mapping[str, Any]) -> Any:
+        """One question's answer. Raises BenchError with the page's sentence."""
+        return answered(self.tab.ask(IN_PAGE, dict(question)))
+
     def measure(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        answer = self.tab.ask(IN_PAGE, dict(given))
-        if "error" in answer:
-            raise BenchError(answer["error"])
-        return answer["answer"]
+        return self.ask({"measure": dict(given)})
+
+    def begin(self, given: Mapping[str, Any]) -> "Begun":
+        return Begun(self, given)
+
+
+class Begun:
+    """A measurement of ours that takes turns with others; all three raise BenchError."""
+
+    def __init__(self, place: Child | Page, given: Mapping[str, Any]) -> None:
+        told = place.ask({"begin": dict(given)})
+        self.place, self.number, self.variant, self.tried = place, told["number"], told["variant"], told["tried"]
+
+    def turn(self) -> dict[str, float]:
+        return self.place.ask({"turn": self.number})
+
+    def end(self) -> dict[str, Any]:
+        """The report; frees what it held."""
+        return self.place.ask({"end": self.number})
+
+
+class Peer:
+    """One operation of a peer in a tab of its own, right or wrong; ms is None where it is wrong."""
+
+    def __init__(self, tab: Tab, kind: str, given: Mapping[str, Any]) -> None:
+        self.tab = tab
+        self.begun = answered(tab.ask(IN_PEERS, ["begin", {"kind": kind, **given}]))
+
+    def turn(self) -> dict[str, float]:
+        return answered(self.tab.ask(IN_PEERS, ["turn", None]))
+
+    def end(self) -> None:
+        answered(self.tab.ask(IN_PEERS, ["end", None]))
+
+
+def answered(told: Mapping[str, Any]) -> Any:
+    """A tab's answer, or BenchError with its sentence."""
+    if "error" in told:
+        raise BenchError(told["error"])
+    return told["answer"]
 
 
 def machine_words() -> str:

@@ -1,6 +1,7 @@
 """The table and the targets, as Markdown, from what bench/full.py collected."""
 
-from collections.abc import Iterator, Mapping
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,10 @@ PEERS = {
     "ort-wasm": "ORT WASM, 2 threads", "tfjs": "tfjs WebGPU",
 }  # fmt: skip
 HEADS = ("operation", "ours, ms", "variant", "GFLOP/s", "of FMA", "of read", "error", *PEERS.values())
+TURNS = (
+    "What is compared took turns in the same minutes: times are medians of all turns (in brackets the least and the "
+    "most), a verdict is the median of the turns' own ratios."
+)
 TARGET_HEADS = ("target", "wanted", "measured", "verdict")
 BERTVIZ_S = (
     31.0  # model view of 144 heads at T = 128 in the same kind of browser, measured once (KERNELS study), not rerun
@@ -18,13 +23,18 @@ BERTVIZ_S = (
 
 @dataclass(frozen=True)
 class Target:
-    """A ratio or a time that was promised. at_least: larger is better."""
+    """A ratio or a time that was promised, and what each turn gave. at_least: larger is better."""
 
     words: str
     wanted: float
-    measured: float | None
+    ratios: Sequence[float]
     unit: str = "x"
     at_least: bool = True
+
+    @property
+    def measured(self) -> float | None:
+        """The median of the turns."""
+        return statistics.median(self.ratios) if self.ratios else None
 
     @property
     def verdict(self) -> str:
@@ -42,32 +52,44 @@ def grid(heads: Any, rows: Any) -> list[str]:
     return [row(heads), "|" + "---|" * len(heads), *map(row, rows)]
 
 
-def key_of(op: str) -> str:
-    """Which time an operation is judged by: a decode step is one submit and one wait, the others back to back."""
-    return "wait_ms" if op == "decode" else "ms"
+def keys_of(op: str) -> dict[str, str]:
+    """The times that an operation shows, and what its line says of each.
+
+    A token's pass through a decoder waits once for all its layers, so decode is timed as the others, back to back: what
+    a layer costs. Waited for by itself, submit to the end of waiting, it is shown too.
+    """
+    return {"ms": "", "wait_ms": ", waited for"} if op == "decode" else {"ms": ""}
 
 
-def ms_words(report: Mapping[str, Any] | None, op: str) -> str:
+def spread(values: Sequence[float], digits: str) -> str:
+    """Least to most of several readings, in brackets."""
+    return f" ({min(values):{digits}} to {max(values):{digits}})" if len(values) > 1 else ""
+
+
+def time_words(report: Mapping[str, Any], key: str) -> str:
+    """A median, and from where to where its readings go."""
+    return f"{report[key]:.4g}" + spread([each[key] for each in report.get("readings", [])], ".3g")
+
+
+def peer_words(report: Mapping[str, Any] | None, key: str) -> str:
     """A peer's cell: its time, or why it has none."""
     if report is None:
         return "not run"
     if "error" in report:
         return "failed"
-    if report.get("ms") is None:
-        return f"wrong, error {report['max_error']:.1g}"
-    return f"{report[key_of(op)]:.4g}"
+    return f"wrong, error {report['max_error']:.1g}" if report.get("ms") is None else time_words(report, key)
 
 
-def ours_cells(report: Mapping[str, Any]) -> list[str]:
-    """Our cells of one operation."""
+def ours_cells(report: Mapping[str, Any], key: str, where: str = "") -> list[str]:
+    """Our cells of one line."""
     given = report["given"]
-    name = " ".join([given["op"], *(f"{key} {value}" for key, value in given.items() if key != "op")])
-    key = key_of(given["op"])
+    name = " ".join([given["op"], *(f"{size} {value}" for size, value in given.items() if size != "op")])
+    name += keys_of(given["op"])[key] + where
     if "error" in report:
         return [name, "wrong or failed", "", "", "", "", ""]
     shown = report["ms"] / report[key]  # rates are those of the time that is shown
     return [
-        name, f"{report[key]:.4g}", report["variant"] or "", f"{shown * report['gflops']:.1f}",
+        name, time_words(report, key), report["variant"] or "", f"{shown * report['gflops']:.1f}",
         f"{shown * report['of_fma']:.0%}", f"{shown * report['of_read']:.0%}", f"{report['max_error']:.0e}",
     ]  # fmt: skip
 
@@ -75,14 +97,15 @@ def ours_cells(report: Mapping[str, Any]) -> list[str]:
 def operations(found: Mapping[str, Any]) -> Iterator[list[str]]:
     """The lines of the first table."""
     for line in found["side_by_side"]:
-        yield [*ours_cells(line["ours"]), *(ms_words(line.get(kind), line["given"]["op"]) for kind in PEERS)]
+        for key in keys_of(line["given"]["op"]):
+            yield [*ours_cells(line["ours"], key), *(peer_words(line.get(kind), key) for kind in PEERS)]
+    empty = [""] * len(PEERS)
     for report in found["alone"]:
-        yield [*ours_cells(report), *([""] * len(PEERS))]
+        yield [*ours_cells(report, "ms"), *empty]
     for place, reports in found["headless"].items():
         for report in reports:
-            if "given" in report:
-                cells = ours_cells(report)
-                yield [f"{cells[0]}, headless {adapter(report, place)}", *cells[1:], *([""] * len(PEERS))]
+            for key in keys_of(report["given"]["op"]) if "given" in report else ():
+                yield [*ours_cells(report, key, f", headless {adapter(report, place)}"), *empty]
 
 
 def adapter(report: Mapping[str, Any], place: str) -> str:
@@ -94,63 +117,83 @@ def ms(report: Mapping[str, Any] | None, key: str = "ms") -> float | None:
     return None if report is None or "error" in report else report.get(key)
 
 
-def ratio(above: float | None, below: float | None) -> float | None:
-    return above / below if above and below else None
+def ratio(above: float | None, below: float | None) -> tuple[float, ...]:
+    """Of two times that took no turns: one ratio, or none."""
+    return (above / below,) if above and below else ()
 
 
 def targets(found: Mapping[str, Any]) -> list[Target]:
     """What was promised, beside what this run gave."""
     lines = {(line["given"]["op"], line["given"]["T"]): line for line in found["side_by_side"]}
-    alone = {(r["given"]["op"], r["given"]["T"], r["given"].get("window")): r for r in found["alone"]}
 
-    def times_faster(op: str, T: int, kind: str) -> float | None:
-        line, key = lines.get((op, T), {}), key_of(op)
-        return ratio(ms(line.get(kind), key), ms(line.get("ours"), key))
+    def faster(words: str, wanted: float, op: str, T: int, kind: str, key: str = "ms") -> Target:
+        line = lines.get((op, T), {})
+        turns = line.get("ratios", {}).get(kind, {}).get(key)
+        ratios = turns or ratio(ms(line.get(kind), key), ms(line.get("ours"), key))
+        return Target(f"{words} against {PEERS[kind]}", wanted, ratios)
 
     rows = [
-        Target(f"prefill T {T} against {PEERS[kind]}", wanted, times_faster("attention", T, kind))
+        faster(f"prefill T {T}", wanted, "attention", T, kind)
         for kind, wanted in (("ort-nosubgroups", 10), ("tfjs", 40), ("ort-wasm", 3))
         for T in (512, 1024, 2048)
     ]
-    name = PEERS["ort-nosubgroups"]
-    rows.append(Target(f"prefill T 128 against {name}", 6, times_faster("attention", 128, "ort-nosubgroups")))
+    rows.append(faster("prefill T 128", 6, "attention", 128, "ort-nosubgroups"))
     for kind, wanted in (("ort-nosubgroups", 80), ("ort-wasm", 1)):
-        rows.append(Target(f"decode 1 x 2048 against {PEERS[kind]}", wanted, times_faster("decode", 2048, kind)))
+        for key, how in (("ms", "back to back"), ("wait_ms", "waited for")):
+            rows.append(faster(f"decode 1 x 2048, {how},", wanted, "decode", 2048, kind, key))
     for place, reports in found["headless"].items():
-        for named in ({}, {"variant": "wide"}):
-            asked = {"op": "attention", "T": 2048, **named}
-            long = next((r for r in reports if r.get("given") == asked and "error" not in r), None)
-            if long or not named:
-                where = ", ".join([f"headless {adapter(long or {}, place)}", *named.values()])
-                share = long["of_fma"] * 100 if long else None
-                rows.append(Target(f"prefill T 2048, share of the FMA ceiling, {where}", 20, share, "%"))
-    heat, prefill = ms(alone.get(("heatmap", 2048, None))), ms(lines.get(("attention", 2048), {}).get("ours"))
-    rows.append(Target("heatmap 2048 x 2048 as a share of prefill T 2048", 0.1, ratio(heat, prefill), "x", False))
-    far, near = ms(alone.get(("heatmap", 8192, 512))), ms(alone.get(("heatmap", 512, None)))
-    rows.append(Target("window 512 x 512 at T 8192 against T 512", 1.3, ratio(far, near), "x", False))
-    return rows + model_targets(found["model"], found["page"])
+        asked = {"op": "attention", "T": 2048}
+        long = next((r for r in reports if r.get("given") == asked and "error" not in r), {})
+        where = f"headless {adapter(long, place)}"
+        rows.append(Target(f"prefill T 2048, share of the FMA ceiling, {where}", 20, shares(long), "%"))
+    return rows + heatmap_targets(found, lines) + model_targets(found["model"], found["page"])
+
+
+def shares(report: Mapping[str, Any]) -> tuple[float, ...]:
+    """Per cent of the FMA ceiling, of each reading beside its own."""
+    if "readings" not in report:
+        return (report["of_fma"] * 100,) if report else ()
+    work = report["gflops"] * report["ms"]
+    return tuple(100 * work / each["ms"] / each["fma_gflops"] for each in report["readings"])
+
+
+def heatmap_targets(found: Mapping[str, Any], lines: Mapping[tuple, Mapping[str, Any]]) -> list[Target]:
+    """Heatmaps beside prefill, and beside the same window of a shorter text."""
+    alone = {(r["given"]["op"], r["given"]["T"], r["given"].get("window")): r for r in found["alone"]}
+
+    def beside(window: Mapping[str, Any] | None, base: Mapping[str, Any] | None) -> Sequence[float]:
+        return (window or {}).get("against", {}).get("ratios", {}).get("ms") or ratio(ms(window), ms(base))
+
+    wall, prefill = alone.get(("heatmap", 2048, None)), lines.get(("attention", 2048), {}).get("ours")
+    far, near = alone.get(("heatmap", 8192, 512)), alone.get(("heatmap", 512, None))
+    return [
+        Target("heatmap 2048 x 2048 as a share of prefill T 2048", 0.1, beside(wall, prefill), "x", False),
+        Target("window 512 x 512 at T 8192 against T 512", 1.3, beside(far, near), "x", False),
+    ]
 
 
 def model_targets(models: Mapping[str, Any], page: Mapping[str, Any]) -> list[Target]:
     """SmolLM2 and the page."""
     ours, peer = models.get("ours"), models.get("ort-nosubgroups smollm2-q4")
-    short, long = page.get("short"), page.get("long")
     name = "ORT WebGPU q4"
+
+    def faster(key: str) -> Sequence[float]:
+        return (peer or {}).get("ratios", {}).get(key) or ratio(ms(peer, key), ms(ours, key))
+
+    def seconds(part: str, key: str) -> Sequence[float]:
+        return (page[part][key] / 1000,) if page.get(part) else ()
+
     return [
-        Target(
-            f"SmolLM2 prefill of 64 tokens against {name}", 4, ratio(ms(peer, "prefill_ms"), ms(ours, "prefill_ms"))
-        ),
-        Target(f"SmolLM2 decode against {name}", 15, ratio(ms(peer, "decode_ms"), ms(ours, "decode_ms"))),
-        Target("14-token prompt to first heatmaps", 1.5, short["first_ms"] / 1000 if short else None, "s", False),
-        Target(
-            "wall of 270 heads at T 256, drawn", BERTVIZ_S / 10, long["wall_ms"] / 1000 if long else None, "s", False
-        ),
+        Target(f"SmolLM2 prefill of 64 tokens against {name}", 4, faster("prefill_ms")),
+        Target(f"SmolLM2 decode against {name}", 15, faster("decode_ms")),
+        Target("14-token prompt to first heatmaps", 1.5, seconds("short", "first_ms"), "s", False),
+        Target("wall of 270 heads at T 256, drawn", BERTVIZ_S / 10, seconds("long", "wall_ms"), "s", False),
     ]
 
 
 def target_cells(target: Target) -> list[str]:
     sign = ">=" if target.at_least else "<="
-    measured = "" if target.measured is None else f"{target.measured:.3g} {target.unit}"
+    measured = f"{target.measured:.3g} {target.unit}{spread(target.ratios, '.3g')}" if target.ratios else ""
     return [target.words, f"{sign} {target.wanted:g} {target.unit}", measured, target.verdict]
 
 
@@ -186,7 +229,8 @@ def render(found: Mapping[str, Any]) -> str:
         f"Measured on {found['date']} in {found['seconds']} s ({found['sittings']} sitting(s)): {found['machine']}, "
         f"{found['load_at_end']:.1f} at the end; {used or 'headless only'};",
         f"Chromium's adapter: {first.get('adapter', 'none')}, ceilings {ceilings}.",
-        "Times are of runs back to back; decode, of which each step waits for the last, is one submit and one wait.",
+        "Times are of runs back to back and one wait for all; a decode that is waited for is one submit and one wait.",
+        *([TURNS] if any("ratios" in line for line in found["side_by_side"]) else []),
         "Measured on a GPU." if found["gpu"] else unmeasured,
         *(f"A part failed: {problem}" for problem in found["problems"]),
     ]

@@ -1,14 +1,15 @@
-"""Time on the wall, ceilings, and the verdict that comes before both.
+"""Time on the wall, beside ceilings, and the verdict that comes before both.
 
-    ms        median over BATCHES of (submit R runs in one pass, wait for the device) / R; R fills about BATCH_MS
-    min_ms    the fastest batch
-    wait_ms   median of single runs, submit to the end of waiting: what one step of generation pays
-No device timestamps: what a person waits for includes submitting. Compiling and the first run are not counted.
-static/bench/timing.js mirrors this.
+    reading   ms: (submit R runs in one pass, wait for the device) / R; R fills about BATCH_MS
+              wait_ms: one run alone, submit to the end of waiting: what one step of generation pays
+              fma_gflops, read_gbs: the ceilings, of arithmetic the mean of just before and just after
+    report    medians of the readings; of_fma and of_read medians of the readings' own shares
+A decode is a layer's part of a token, which waits once for all its layers, so R is LEAST_RUNS there even where one
+takes longer. No device timestamps: what a person waits for includes submitting. Compiling and the first run are not
+counted. static/bench/timing.js mirrors this.
 """
 
 import statistics
-import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -16,111 +17,116 @@ import numpy as np
 
 from bench import arguments
 from bench.cases import CASES, Case, letters, tolerance, tried, used_variant, varied
+from bench.ceilings import Ceilings, timed
 from bench.errors import BadArguments, WrongResult
+from bench.turns import by_turns, summary
 from webgpu.kernels import Kernels
-from webgpu.ops import MAX_GROUPS, Dispatch, UnsupportedShape
+from webgpu.ops import UnsupportedShape
 from webgpu.trial import chosen
 from webgpu.variants import UnknownVariant
 
-BATCHES, BATCH_MS, MOST_RUNS = 5, 100.0, 100
-SLOW_MS = 2000.0  # a run of this length is timed BATCHES_SLOW times only
-BATCHES_SLOW = 3
-FMA_TURNS, FMA_GROUPS, READ_BYTES, CEILING_MS = 512, 64, 64 << 20, 30.0
+BATCH_MS, MOST_RUNS = 100.0, 100
+LEAST_RUNS = {"decode": 3}
 
 
-def timed(once: Callable[[], None]) -> float:
-    """Milliseconds of one call."""
-    start = time.perf_counter()
-    once()
-    return (time.perf_counter() - start) * 1000
+def runs_in_a_row(run: Callable[[int], None], least: int = 1) -> int:
+    """R of a warm operation: as many as fill BATCH_MS, by the median of three where one run is short."""
+    each = [timed(lambda: run(1))]
+    if each[0] < 2 * BATCH_MS:
+        each += [timed(lambda: run(1)) for _ in range(2)]
+    return int(max(least, min(MOST_RUNS, BATCH_MS / max(statistics.median(each), 1e-3))))
 
 
-def times(submit: Callable[[int], None], fence: Callable[[], None]) -> dict[str, float]:
-    """ms, min_ms, wait_ms and runs of a warm operation. submit(R): R runs in one pass."""
-
-    def run(count: int) -> None:
-        submit(count)
-        fence()
-
-    first = timed(lambda: run(1))
-    runs = int(max(1, min(MOST_RUNS, BATCH_MS / max(first, 1e-3))))
-    batches = BATCHES if first < SLOW_MS else BATCHES_SLOW
-    each = [timed(lambda: run(runs)) / runs for _ in range(batches)]
-    waits = [timed(lambda: run(1)) for _ in range(BATCHES)] if runs > 1 else each
-    return {"ms": statistics.median(each), "min_ms": min(each), "wait_ms": statistics.median(waits), "runs": runs}
+def reading(run: Callable[[int], None], runs: int) -> dict[str, float]:
+    """One batch and one run alone."""
+    ms = timed(lambda: run(runs)) / runs
+    return {"ms": ms, "wait_ms": timed(lambda: run(1)) if runs > 1 else ms}
 
 
-def fma_gflops(kernels: Kernels) -> float:
-    """Arithmetic ceiling: 12 independent scalar chains, unrolled 16; as many invocations as fill 30 ms."""
-    groups = FMA_GROUPS
-    while True:
-        out = kernels.buffer(4 * 64 * groups)
-        params = {"turns": FMA_TURNS, "a": 0.5, "b": 0.25}
-        dispatch = Dispatch("ceiling_fma", {}, params, (groups, 1, 1), {"out": "out"})
-        best = best_ms(kernels, dispatch, {"out": out})
-        out.destroy()
-        if best >= CEILING_MS or groups * 4 > MAX_GROUPS:
-            return groups * 64 * 384 * FMA_TURNS / best / 1e6
-        groups *= 4
-
-
-def read_gbs(kernels: Kernels) -> float:
-    """Memory ceiling: 64 MiB read once in order."""
-    groups = READ_BYTES // 16 // 4096
-    buffers = {"x": kernels.buffer(READ_BYTES), "out": kernels.buffer(4 * 64 * groups)}
-    dispatch = Dispatch("ceiling_read", {}, {"count": READ_BYTES // 16}, (groups, 1, 1), {"x": "x", "out": "out"})
-    best = best_ms(kernels, dispatch, buffers)
-    for buffer in buffers.values():
-        buffer.destroy()
-    return READ_BYTES / best / 1e6
-
-
-def best_ms(kernels: Kernels, dispatch: Dispatch, buffers: Mapping[str, Any]) -> float:
-    """Fastest of five warm runs: a ceiling is what the device can do undisturbed."""
-
-    def once() -> None:
-        kernels.run([dispatch], buffers)
-        kernels.fence()
-
-    once()
-    return min(timed(once) for _ in range(5))
-
-
-def ceilings(kernels: Kernels) -> dict[str, float]:
-    """Both ceilings of this device, measured now."""
-    return {"fma_gflops": fma_gflops(kernels), "read_gbs": read_gbs(kernels)}
-
-
-def measure(kernels: Kernels, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Check one operation against float64, time it, set it beside the ceilings; README.md explains the fields.
+class Measurement:
+    """One operation, right and warm: turns are taken, then comes its report; free() in any case.
 
     Without a variant the product's trial chooses, as it does for a model.
     Raises BadArguments, WrongResult, DeviceError or KernelError.
     """
+
+    def __init__(self, kernels: Kernels, given: Mapping[str, Any]) -> None:
+        self.kernels, self.readings = kernels, []
+        self.asked, self.case = prepared(kernels, given)
+        self.buffers = upload(kernels, self.case)
+        self.ceilings = None
+        try:
+            self.run(1)
+            judged(kernels, self.asked, self.case, self.buffers)
+            self.runs = runs_in_a_row(self.run, LEAST_RUNS.get(self.asked["op"], 1))
+            self.ceilings = Ceilings(kernels)
+        except BaseException:
+            self.free()
+            raise
+
+    @property
+    def which(self) -> dict[str, Any]:
+        """The variant that runs, and those among which the product chooses here."""
+        return {"variant": self.asked["variant"], "tried": tried(self.asked, self.kernels.device)}
+
+    def run(self, count: int) -> None:
+        """`count` runs in one pass, waited for."""
+        self.kernels.run(self.case.dispatches * count, self.buffers)
+        self.kernels.fence()
+
+    def turn(self) -> dict[str, float]:
+        """One reading, with the ceilings around it."""
+        before = self.ceilings.fma_gflops()
+        found = reading(self.run, self.runs)
+        limits = {"fma_gflops": (before + self.ceilings.fma_gflops()) / 2, "read_gbs": self.ceilings.read_gbs()}
+        self.readings.append(found | limits)
+        return self.readings[-1]
+
+    def report(self) -> dict[str, Any]:
+        """The fields that README.md explains; judged again, since a race need not show on the first run."""
+        error = judged(self.kernels, self.asked, self.case, self.buffers)
+        here = {**self.which, "runs": self.runs, "adapter": self.kernels.device.words}
+        return report(self.asked, self.case, self.readings, error) | here
+
+    def free(self) -> None:
+        """Give the buffers back."""
+        for buffer in self.buffers.values():
+            buffer.destroy()
+        if self.ceilings:
+            self.ceilings.free()
+
+
+def measure(kernels: Kernels, given: Mapping[str, Any]) -> dict[str, Any]:
+    """One operation alone, in as many rounds as it takes to be steady. Raises as Measurement does."""
+    found = Measurement(kernels, given)
+    try:
+        by_turns(found.turn, {})
+        return found.report()
+    finally:
+        found.free()
+
+
+def prepared(kernels: Kernels, given: Mapping[str, Any]) -> tuple[dict[str, Any], Case]:
+    """What is asked, with the variant that will run, and its case."""
     asked = arguments.read(given)
     if asked["op"] not in CASES:
         raise BadArguments(f"{asked['op']} needs a model; this measures single operations.")
     try:
         asked["variant"] = asked["variant"] or chosen(kernels, varied(asked), letters(asked))
         asked["variant"] = used_variant(asked)
-        case = CASES[asked["op"]](asked)
+        return asked, CASES[asked["op"]](asked)
     except (UnsupportedShape, UnknownVariant) as error:
         raise BadArguments(str(error)) from error
+
+
+def upload(kernels: Kernels, case: Case) -> dict[str, Any]:
+    """Buffers by name; what stays unwritten must not pass for a result."""
     buffers = {name: kernels.upload(array) for name, array in case.inputs.items()}
     buffers |= {name: kernels.buffer(size) for name, size in case.scratch.items()}
-    for name, (dtype, shape) in case.outputs.items():  # what stays unwritten must not pass for a result
+    for name, (dtype, shape) in case.outputs.items():
         first = 0 if case.zeroed else np.nan if dtype == "float32" else 0xFFFFFFFF
         buffers[name] = kernels.upload(np.full(shape, first, dtype))
-    try:
-        kernels.run(case.dispatches, buffers)
-        judged(kernels, asked, case, buffers)
-        found = times(lambda count: kernels.run(case.dispatches * count, buffers), kernels.fence)
-        error = judged(kernels, asked, case, buffers)  # and after all runs: a race need not show on the first
-    finally:
-        for buffer in buffers.values():
-            buffer.destroy()
-    here = {"tried": tried(asked, kernels.device), "adapter": kernels.device.words}
-    return report(asked, case, found, error, ceilings(kernels)) | here
+    return buffers
 
 
 def judged(kernels: Kernels, asked: Mapping[str, Any], case: Case, buffers: Mapping[str, Any]) -> float:
@@ -135,12 +141,20 @@ def judged(kernels: Kernels, asked: Mapping[str, Any], case: Case, buffers: Mapp
     return error
 
 
-def report(asked: Mapping, case: Case, found: Mapping, error: float, limits: Mapping) -> dict[str, Any]:
+def report(asked: Mapping, case: Case, readings: list, error: float) -> dict[str, Any]:
     """The answer's fields that no device has a say in, the same in the page."""
-    gflops, gbs = case.flops / found["ms"] / 1e6, case.bytes / found["ms"] / 1e6
-    kernels = list(dict.fromkeys(dispatch.kernel for dispatch in case.dispatches))
+    took = summary(readings)
+    speeds = {"fma_gflops": case.flops / 1e6, "read_gbs": case.bytes / 1e6}  # per ms
+
+    def median(of: Callable[[Mapping], float]) -> float:
+        return statistics.median(map(of, readings))
+
+    limits = {name: median(lambda each, name=name: each[name]) for name in speeds}
+    shares = {name: median(lambda each, name=name: speeds[name] / each["ms"] / each[name]) for name in speeds}
     return {
-        "op": asked["op"], "shape": case.words, "variant": asked["variant"], "kernels": kernels, **found,
-        "gflops": gflops, "gbs": gbs, "max_error": error, "tolerance": tolerance(asked), "checked": case.checked,
-        "ceilings": dict(limits), "of_fma": gflops / limits["fma_gflops"], "of_read": gbs / limits["read_gbs"],
+        "op": asked["op"], "shape": case.words, "variant": asked["variant"],
+        "kernels": list(dict.fromkeys(dispatch.kernel for dispatch in case.dispatches)), **took,
+        "gflops": speeds["fma_gflops"] / took["ms"], "gbs": speeds["read_gbs"] / took["ms"],
+        "max_error": error, "tolerance": tolerance(asked), "checked": case.checked, "ceilings": limits,
+        "of_fma": shares["fma_gflops"], "of_read": shares["read_gbs"], "readings": readings,
     }  # fmt: skip

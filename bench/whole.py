@@ -4,7 +4,9 @@ Ours is checked against the oracle in float64 before it counts: every token that
 choice, with its log-probability. The peer runs its own 4-bit rounding of the same weights, so only its time is taken.
 """
 
+import statistics
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from bench.app_page import serving
 from bench.browser import Browser, open_browser
 from bench.errors import BenchError
 from bench.places import Child
+from bench.turns import by_turns, once
 
 LOGPROB_TOLERANCE = 2e-3  # nats, after thirty layers in float32
 TOKENS, DECODE_TOKENS, PEER_DECODE_TOKENS = 64, 8, 3
@@ -27,17 +30,20 @@ SHORTS = (
     "The small dog slept on the floor and woke up when the door opened",
     "Our good neighbour drove to the lake and swam across the very cold water",
 )
+# The first is what ours is compared with.
 PEERS = (("ort-nosubgroups", "smollm2-q4"), ("ort-wasm", "smollm2-q4"), ("ort-wasm", "smollm2-f32"))
-OURS = """async ({ ids, tokens }) => {
+LOAD = """async () => {
   const { requestDevice } = await import("/static/gpu/device.js");
   const { Model } = await import("/static/gpu/runtime.js");
   const { checkWeights, openSafetensors } = await import("/static/lib/safetensors.js");
-  const { measureModel } = await import("/static/bench/model.js");
   const get = (name) => fetch(`/files/smollm2/${name}`);
   const config = await (await get("config.json")).json();
   const bytes = new Uint8Array(await (await get("model.safetensors")).arrayBuffer());
   const source = checkWeights(new Map(openSafetensors(bytes)));
-  const model = await Model.load(await requestDevice(), { config, source });
+  globalThis.model = await Model.load(await requestDevice(), { config, source });
+}"""
+OURS = """async ({ ids, tokens }) => {
+  const { measureModel } = await import("/static/bench/model.js");
   const { logits, ...found } = await measureModel(model, ids, tokens);
   return { ...found, choice: model.choice };
 }"""
@@ -95,24 +101,46 @@ def prompt(count: int) -> list[int]:
 
 
 def models(browser: Browser, peers: bool, log: Callable[[str], None]) -> dict[str, Any]:
-    """Prefill of 64 tokens and decoding, ours and the peer's."""
+    """Prefill of 64 tokens and decoding, ours and the peers'.
+
+    Ours runs before and after the one that it is compared with, which takes a minute and so has one turn.
+    """
     ids = prompt(TOKENS)
-    log("chromium: SmolLM2")
     tab = browser.tab()
-    found = {"ours": checked(tab.ask(OURS, {"ids": ids, "tokens": DECODE_TOKENS}), ids)}
-    tab.close()
-    for kind, name in PEERS if peers else ():
+    tab.ask(LOAD)
+
+    def ours() -> dict[str, Any]:
+        log("chromium: SmolLM2")
+        return tab.ask(OURS, {"ids": ids, "tokens": DECODE_TOKENS})
+
+    def theirs(kind: str, name: str) -> dict[str, Any]:
         log(f"{kind}: {name}")
-        tab = browser.tab()
-        asked = {"kind": kind, "model": name, "ids": ids, "tokens": PEER_DECODE_TOKENS}
-        found[f"{kind} {name}"] = tab.ask(PEER, asked)
-        tab.close()
-    return found
+        own = browser.tab()
+        told = own.ask(PEER, {"kind": kind, "model": name, "ids": ids, "tokens": PEER_DECODE_TOKENS})
+        own.close()
+        return told
+
+    def turn(kind: str, name: str) -> dict[str, Any]:
+        told = theirs(kind, name)
+        if "error" in told:
+            raise BenchError(told["error"])
+        return told
+
+    compared, *rest = PEERS if peers else [None]
+    line = by_turns(ours, {" ".join(compared): partial(turn, *compared)} if compared else {}, rounds=once)
+    tab.close()
+    found = {"ours": checked(line.ours, ids)}
+    for name, readings in line.others.items():
+        found[name] = {**readings[0], "ratios": line.ratios[name]} if readings else {"error": line.failed[name]}
+    return found | {" ".join(peer): theirs(*peer) for peer in rest}
 
 
-def checked(found: dict[str, Any], ids: list[int]) -> dict[str, Any]:
-    """The same with its largest error, or {"error"} when the oracle disagrees."""
+def checked(every: list[dict[str, Any]], ids: list[int]) -> dict[str, Any]:
+    """Medians of ours and the largest error, or {"error"} when the oracle or a later reading disagrees."""
+    found = every[0]
     generated = found["generated"]
+    if any(each["generated"] != generated for each in every):
+        return {"error": "the same prompt went on in two ways: a wrong model has no speed."}
     child = Child("native")
     try:
         told = child.ask({
@@ -124,7 +152,8 @@ def checked(found: dict[str, Any], ids: list[int]) -> dict[str, Any]:
     behind = max(b - a for a, b in zip(told["logprobs"], told["best_logprobs"], strict=True))
     if not (off <= LOGPROB_TOLERANCE and behind <= LOGPROB_TOLERANCE):
         return {"error": f"log-probabilities are off by {max(off, behind):.1e}: a wrong model has no speed."}
-    return {**found, "max_error": off}
+    times = {key: statistics.median(each[key] for each in every) for key in ("prefill_ms", "decode_ms")}
+    return {**found, **times, "readings": [{key: each[key] for key in times} for each in every], "max_error": off}
 
 
 def page(gpu: bool, log: Callable[[str], None]) -> dict[str, Any]:

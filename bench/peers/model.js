@@ -2,7 +2,7 @@
  * SmolLM2 on onnxruntime-web: prefill of a prompt and greedy decoding against the cache it gives back.
  * @module
  */
-import { median } from "/static/bench/timing.js";
+import { median } from "/static/bench/ceilings.js";
 import { openOrt } from "./ort.js";
 
 const [L, K, H] = [30, 3, 64];

@@ -1,8 +1,9 @@
 // playground.bench: one operation of the kernels, or the loaded model whole, by the modules of static/bench/.
 import { read } from "../bench/arguments.js";
+import { ceilings } from "../bench/ceilings.js";
 import { BenchError } from "../bench/errors.js";
 import { judgeTokens, measureModel, someIds } from "../bench/model.js";
-import { ceilings, measure } from "../bench/timing.js";
+import { measure } from "../bench/timing.js";
 import { Kernels } from "../gpu/kernels.js";
 import { openSafetensors } from "../lib/safetensors.js";
 import { oracleTrace } from "./api.js";

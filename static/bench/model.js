@@ -3,8 +3,8 @@
  * computed comes back with the times, and an oracle says whether it is right.
  * @module
  */
+import { median, timed } from "./ceilings.js";
 import { logSumExp } from "./reference.js";
-import { median, timed } from "./timing.js";
 
 const REPEATS = 3;
 

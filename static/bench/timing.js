@@ -1,6 +1,6 @@
 /**
- * Time on the wall, ceilings, and the verdict that comes before both. Mirrors bench/timing.py, which says what each
- * figure means.
+ * Time on the wall, beside ceilings, and the verdict that comes before both. Mirrors bench/timing.py, which says what each
+ * figure means, and of bench/turns.py the rounds of one operation that is measured alone.
  * @module
  */
 import { UnsupportedShape } from "../gpu/ops.js";
@@ -8,117 +8,148 @@ import { chosen } from "../gpu/trial.js";
 import { UnknownVariant } from "../gpu/variants.js";
 import { read } from "./arguments.js";
 import { CASES, letters, tolerance, tried, usedVariant, varied } from "./cases.js";
+import { Ceilings, median, timed } from "./ceilings.js";
 import { BenchError } from "./errors.js";
 
 /** @typedef {import("../gpu/kernels.js").Kernels} Kernels */
-/** @typedef {import("../gpu/ops.js").Dispatch} Dispatch */
 /** @typedef {import("./cases.js").Case} Case */
-/** @typedef {{ms: number, min_ms: number, wait_ms: number, runs: number}} Times */
+/** @typedef {{ms: number, wait_ms: number}} Reading */
+/** @typedef {Reading & {fma_gflops: number, read_gbs: number}} Limited with the ceilings around it */
+/** @typedef {(count: number) => Promise<unknown>} Run so many runs in one pass, waited for */
 
-const [BATCHES, BATCH_MS, MOST_RUNS, SLOW_MS, BATCHES_SLOW] = [5, 100, 100, 2000, 3];
-const [FMA_TURNS, FMA_GROUPS, READ_BYTES, MAX_GROUPS] = [512, 64, 64 * 2 ** 20, 65_535];
+const [BATCH_MS, MOST_RUNS] = [100, 100];
+/** @type {Record<string, number>} */
+const LEAST_RUNS = { decode: 3 };
+/** A turn of fewer seconds than this: so many rounds. */
+const ROUNDS = [[2, 5], [10, 3]];
+const [FEWEST, DIFFER, REPEATS, LINE_S] = [2, 1.5, 2, 30];
 
-/** Milliseconds of one call. @param {() => Promise<unknown>} once */
-export async function timed(once) {
-  const start = performance.now();
-  await once();
-  return performance.now() - start;
+/** The least R of an operation. @param {string} op */
+export const leastRuns = (op) => LEAST_RUNS[op] ?? 1;
+
+/** R of a warm operation: as many as fill BATCH_MS. @param {Run} run @param {number} least */
+export async function runsInARow(run, least = 1) {
+  const each = [await timed(() => run(1))];
+  if (each[0] < 2 * BATCH_MS) for (let i = 0; i < 2; i++) each.push(await timed(() => run(1)));
+  return Math.floor(Math.max(least, Math.min(MOST_RUNS, BATCH_MS / Math.max(median(each), 1e-3))));
 }
 
-/** @param {number[]} values */
-export function median(values) {
-  const sorted = [...values].sort((a, b) => a - b);
-  const middle = sorted.length >> 1;
-  return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+/** One batch and one run alone. @param {Run} run @param {number} runs @returns {Promise<Reading>} */
+export async function reading(run, runs) {
+  const ms = (await timed(() => run(runs))) / runs;
+  return { ms, wait_ms: runs > 1 ? await timed(() => run(1)) : ms };
+}
+
+/** Medians, and the least and most. @param {Reading[]} readings */
+export function summary(readings) {
+  const each = readings.map(({ ms }) => ms);
+  const wait_ms = median(readings.map((one) => one.wait_ms));
+  return { ms: median(each), min_ms: Math.min(...each), max_ms: Math.max(...each), wait_ms };
 }
 
 /**
- * Times of a warm operation. run(R): R runs in one pass, and wait. slow: batches of an operation over
- * SLOW_MS; 0 takes the one run that told so.
- * @param {(count: number) => Promise<unknown>} run @param {number} slow @returns {Promise<Times>}
+ * The turns of one that is measured alone: its rounds, and again, twice at most, where those just run differ by more than half.
+ * @param {() => Promise<Reading>} turn @param {() => number} now milliseconds
  */
-export async function times(run, slow = BATCHES_SLOW) {
-  const first = await timed(() => run(1));
-  const runs = Math.floor(Math.max(1, Math.min(MOST_RUNS, BATCH_MS / Math.max(first, 1e-3))));
-  /** @type {number[]} */
-  const each = first < SLOW_MS || slow ? [] : [first];
-  const batches = first < SLOW_MS ? BATCHES : slow;
-  for (let i = 0; i < batches; i++) each.push((await timed(() => run(runs))) / runs);
-  /** @type {number[]} */
-  const waits = [];
-  for (let i = 0; runs > 1 && i < BATCHES; i++) waits.push(await timed(() => run(1)));
-  return { ms: median(each), min_ms: Math.min(...each), wait_ms: median(runs > 1 ? waits : each), runs };
-}
-
-/** Fastest of five warm runs. @param {Kernels} kernels @param {Dispatch} dispatch @param {Map<string, GPUBuffer>} buffers */
-async function bestMs(kernels, dispatch, buffers) {
-  const once = async () => {
-    await kernels.run([], [dispatch], buffers);
-    await kernels.fence();
-  };
-  await once();
-  let best = Infinity;
-  for (let i = 0; i < 5; i++) best = Math.min(best, await timed(once));
-  return best;
-}
-
-/** Arithmetic ceiling: as many invocations of ceiling_fma as fill 30 ms. @param {Kernels} kernels */
-async function fmaGflops(kernels) {
-  for (let groups = FMA_GROUPS; ; groups *= 4) {
-    const out = kernels.buffer(4 * 64 * groups, "out");
-    const params = { turns: FMA_TURNS, a: 0.5, b: 0.25 };
-    /** @type {Dispatch} */
-    const dispatch = { kernel: "ceiling_fma", overrides: {}, params, grid: [groups, 1, 1], bindings: { out: "out" } };
-    const best = await bestMs(kernels, dispatch, new Map([["out", out]]));
-    out.destroy();
-    if (best >= 30 || groups * 4 > MAX_GROUPS) return (groups * 64 * 384 * FMA_TURNS) / best / 1e6;
+export async function everyTurn(turn, now = () => performance.now()) {
+  for (let run = 0; run <= REPEATS; run++) {
+    /** @type {number[]} */
+    const each = [];
+    let rounds = 1;
+    let seconds = 0;
+    while (each.length < rounds) {
+      const start = now();
+      each.push((await turn()).ms);
+      seconds = (now() - start) / 1000;
+      rounds = ROUNDS.find(([limit]) => seconds < limit)?.[1] ?? FEWEST;
+    }
+    if (Math.max(...each) <= DIFFER * Math.min(...each) || rounds * seconds > LINE_S) return;
   }
 }
 
-/** Memory ceiling: 64 MiB read once in order. @param {Kernels} kernels */
-async function readGbs(kernels) {
-  const groups = READ_BYTES / 16 / 4096;
-  const buffers = new Map([["x", kernels.buffer(READ_BYTES, "x")], ["out", kernels.buffer(4 * 64 * groups, "out")]]);
-  /** @type {Dispatch} */
-  const dispatch = {
-    kernel: "ceiling_read", overrides: {}, params: { count: READ_BYTES / 16 }, grid: [groups, 1, 1],
-    bindings: { x: "x", out: "out" },
-  };
-  const best = await bestMs(kernels, dispatch, buffers);
-  for (const buffer of buffers.values()) buffer.destroy();
-  return READ_BYTES / best / 1e6;
-}
+/** One operation, right and warm: turns are taken, then comes its report; free() in any case. */
+export class Measurement {
+  /**
+   * Without a variant the product's trial chooses, as it does for a model.
+   * Throws BenchError, KernelError or NoWebGPU("lost").
+   * @param {Kernels} kernels @param {unknown} given
+   */
+  static async begin(kernels, given) {
+    const asked = read(given);
+    if (!Object.hasOwn(CASES, asked.op)) throw new BenchError("bad-arguments", `${asked.op} needs a model that is loaded.`);
+    asked.variant ??= await chosen(kernels, varied(asked), letters(asked));
+    const made = new Measurement(kernels, asked, prepared(asked));
+    try {
+      await made.run(1);
+      await judged(kernels, asked, made.found, made.buffers);
+      made.runs = await runsInARow((count) => made.run(count), leastRuns(asked.op));
+      made.ceilings = await Ceilings.of(kernels);
+      return made;
+    } catch (error) {
+      made.free();
+      throw error;
+    }
+  }
 
-/** Both ceilings of this device, measured now. @param {Kernels} kernels */
-export async function ceilings(kernels) {
-  return { fma_gflops: await fmaGflops(kernels), read_gbs: await readGbs(kernels) };
+  /** @param {Kernels} kernels @param {import("./arguments.js").Asked} asked @param {Case} found */
+  constructor(kernels, asked, found) {
+    this.kernels = kernels;
+    this.asked = asked;
+    this.found = found;
+    this.buffers = upload(kernels, found);
+    this.runs = 1;
+    /** @type {Ceilings | null} */
+    this.ceilings = null;
+    /** @type {Limited[]} */
+    this.readings = [];
+  }
+
+  /** The variant that runs, and those among which the product chooses here. */
+  get which() {
+    return { variant: this.asked.variant, tried: tried(this.asked, this.kernels.device) };
+  }
+
+  /** `count` runs in one pass, waited for. @param {number} count */
+  async run(count) {
+    await this.kernels.run([], Array.from({ length: count }, () => this.found.dispatches).flat(), this.buffers);
+    await this.kernels.fence();
+  }
+
+  /** One reading, with the ceilings around it. */
+  async turn() {
+    const limits = /** @type {Ceilings} */ (this.ceilings);
+    const before = await limits.fmaGflops();
+    const found = await reading((count) => this.run(count), this.runs);
+    const fma_gflops = (before + (await limits.fmaGflops())) / 2;
+    const one = { ...found, fma_gflops, read_gbs: await limits.readGbs() };
+    this.readings.push(one);
+    return one;
+  }
+
+  /** The fields of a report; judged again, since a race need not show on the first run. */
+  async report() {
+    const error = await judged(this.kernels, this.asked, this.found, this.buffers);
+    const here = { ...this.which, runs: this.runs, adapter: this.kernels.device.words };
+    return { ...report(this.asked, this.found, this.readings, error), ...here };
+  }
+
+  free() {
+    for (const buffer of this.buffers.values()) buffer.destroy();
+    this.ceilings?.free();
+  }
 }
 
 /**
- * Check one operation against float64, time it, and set it beside the device's ceilings. Without a variant the product's
- * trial chooses, as it does for a model.
- * Throws BenchError, KernelError or NoWebGPU("lost").
+ * One operation alone, in as many rounds as it takes to be steady. Throws as Measurement.begin does.
  * @param {Kernels} kernels @param {unknown} given
  */
 export async function measure(kernels, given) {
-  const asked = read(given);
-  if (!Object.hasOwn(CASES, asked.op)) throw new BenchError("bad-arguments", `${asked.op} needs a model that is loaded.`);
-  asked.variant ??= await chosen(kernels, varied(asked), letters(asked));
-  const found = prepared(asked);
-  const buffers = upload(kernels, found);
+  const found = await Measurement.begin(kernels, given);
   try {
-    const run = async (/** @type {number} */ count) => {
-      await kernels.run([], Array.from({ length: count }, () => found.dispatches).flat(), buffers);
-      await kernels.fence();
-    };
-    await run(1);
-    await judged(kernels, asked, found, buffers);
-    const took = await times(run);
-    const error = await judged(kernels, asked, found, buffers); // again: a race need not show on the first run
-    const here = { tried: tried(asked, kernels.device), adapter: kernels.device.words };
-    return { ...report(asked, found, took, error, await ceilings(kernels)), ...here };
+    await everyTurn(() => found.turn());
+    return await found.report();
   } finally {
-    for (const buffer of buffers.values()) buffer.destroy();
+    found.free();
   }
 }
 
@@ -167,17 +198,20 @@ async function judged(kernels, asked, { words, outputs, judge }, buffers) {
 }
 
 /**
- * @param {import("./arguments.js").Asked} asked @param {Case} found @param {Times} took @param {number} error
- * @param {{fma_gflops: number, read_gbs: number}} limits
+ * @param {import("./arguments.js").Asked} asked @param {Case} found @param {Limited[]} readings @param {number} error
  */
-function report(asked, found, took, error, limits) {
-  const read = found.read_bytes ?? Object.values(found.inputs).reduce((sum, array) => sum + array.byteLength, 0);
+function report(asked, found, readings, error) {
+  const needed = found.read_bytes ?? Object.values(found.inputs).reduce((sum, array) => sum + array.byteLength, 0);
   const written = Object.values(found.outputs).reduce((sum, words) => sum + 4 * words, 0);
-  const [gflops, gbs] = [found.flops / took.ms / 1e6, (read + written) / took.ms / 1e6];
+  const [flops, bytes] = [found.flops / 1e6, (needed + written) / 1e6]; // per ms
+  const took = summary(readings);
+  const middle = (/** @type {(one: Limited) => number} */ of) => median(readings.map(of));
   const { op, variant } = asked;
   return {
     op, shape: found.words, variant, kernels: [...new Set(found.dispatches.map(({ kernel }) => kernel))], ...took,
-    gflops, gbs, max_error: error, tolerance: tolerance(asked), checked: found.checked, ceilings: limits,
-    of_fma: gflops / limits.fma_gflops, of_read: gbs / limits.read_gbs,
+    gflops: flops / took.ms, gbs: bytes / took.ms,
+    max_error: error, tolerance: tolerance(asked), checked: found.checked,
+    ceilings: { fma_gflops: middle((one) => one.fma_gflops), read_gbs: middle((one) => one.read_gbs) },
+    of_fma: middle((one) => flops / one.ms / one.fma_gflops), of_read: middle((one) => bytes / one.ms / one.read_gbs), readings,
   };
 }

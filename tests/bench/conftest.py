@@ -30,11 +30,12 @@ def mirror(node: str) -> Iterator[Callable[..., dict[str, Any]]]:
 
 @pytest.fixture
 def briefly(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One short batch: these tests ask whether a figure appears, not how large it is."""
-    from bench import timing
+    """Few short batches: these tests ask whether a figure appears, not how large it is."""
+    from bench import ceilings, timing, turns
 
-    monkeypatch.setattr(timing, "BATCHES", 1)
+    monkeypatch.setattr(turns, "ROUNDS", ())
+    monkeypatch.setattr(turns, "REPEATS", 0)
     monkeypatch.setattr(timing, "BATCH_MS", 1.0)
-    monkeypatch.setattr(timing, "READ_BYTES", 1 << 20)
-    monkeypatch.setattr(timing, "FMA_TURNS", 8)
-    monkeypatch.setattr(timing, "CEILING_MS", 0.0)
+    monkeypatch.setattr(ceilings, "READ_BYTES", 1 << 20)
+    monkeypatch.setattr(ceilings, "FMA_TURNS", 8)
+    monkeypatch.setattr(ceilings, "CEILING_MS", 0.0)

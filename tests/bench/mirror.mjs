@@ -2,6 +2,7 @@
 import { createInterface } from "node:readline";
 import { read } from "../../static/bench/arguments.js";
 import { CASES, tried, usedVariant } from "../../static/bench/cases.js";
+import { everyTurn, leastRuns, runsInARow, summary } from "../../static/bench/timing.js";
 import { hash, matrix, numbers, sampled } from "../../static/bench/tensors.js";
 
 /** A few places of a long list, and its length. */
@@ -24,12 +25,33 @@ const ANSWERS = {
     return { values: [...values], buffers: Object.fromEntries(Object.entries(buffers).map(([name, array]) => [name, [...array]])) };
   },
   sampled: ({ count }) => sampled(count),
+  summary: ({ readings }) => summary(readings),
+  least: ({ op }) => leastRuns(op),
+  turns: async ({ times, seconds }) => {
+    let [now, count] = [0, 0];
+    const turn = async () => {
+      now += 1000 * seconds;
+      return { ms: times[Math.min(count++, times.length - 1)] };
+    };
+    await everyTurn(turn, () => now);
+    return count;
+  },
+  runs: async ({ singles, least }) => {
+    const [real, left] = [performance.now, [...singles]];
+    let now = 0;
+    performance.now = () => now;
+    try {
+      return await runsInARow(async () => (now += left.length > 1 ? left.shift() : left[0]), least);
+    } finally {
+      performance.now = real;
+    }
+  },
 };
 
 for await (const line of createInterface({ input: process.stdin })) {
   const { what, ...given } = JSON.parse(line);
   try {
-    console.log(JSON.stringify({ answer: ANSWERS[what](given) }));
+    console.log(JSON.stringify({ answer: await ANSWERS[what](given) }));
   } catch (error) {
     console.log(JSON.stringify({ error: error.message }));
   }

@@ -6,10 +6,12 @@ column never written, weights misread, ranks off) and refused; times that come f
 
 import dataclasses
 import itertools
+import statistics
+from types import SimpleNamespace
 
 import pytest
 
-from bench import timing
+from bench import ceilings, timing
 from bench.errors import BadArguments, WrongResult
 from tests.conftest import ROOT
 from webgpu.device import request_device
@@ -55,8 +57,9 @@ def test_measure_reports_every_field(kernels, name):
     assert found["ms"] >= found["min_ms"] > 0 and found["wait_ms"] > 0 and found["gflops"] > 0 and found["gbs"] > 0
     assert 0 <= found["max_error"] <= found["tolerance"] == 1e-5
     limits = found["ceilings"]
-    assert found["of_fma"] == found["gflops"] / limits["fma_gflops"] > 0
-    assert found["of_read"] == found["gbs"] / limits["read_gbs"] > 0
+    assert found["ms"] == statistics.median(each["ms"] for each in found["readings"]) <= found["max_ms"]
+    for share, limit in (("of_fma", "fma_gflops"), ("of_read", "read_gbs")):
+        assert limits[limit] == statistics.median(each[limit] for each in found["readings"]) and found[share] > 0
 
 
 @pytest.mark.parametrize(("file", "right", "wrong", "name"), MISTAKES, ids=lambda value: str(value)[:20])
@@ -115,18 +118,46 @@ def test_measure_unknown_variant_is_refused(kernels):
         timing.measure(kernels, {**SMALL["attention"], "variant": "fastest"})
 
 
-def test_times_come_from_the_clock(monkeypatch):
+def test_readings_come_from_the_clock(monkeypatch):
     """Runs of 4 ms by a clock of ours: R fills a batch, ms is one run, waiting is a single one with its overhead."""
     now = [0.0]
-    monkeypatch.setattr(timing.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(ceilings.time, "perf_counter", lambda: now[0])
     monkeypatch.setattr(timing, "BATCH_MS", 40.0)
 
-    def submit(count: int) -> None:
-        now[0] += 0.004 * count
+    def run(count: int) -> None:
+        now[0] += 0.004 * count + 0.001
 
-    def fence() -> None:
-        now[0] += 0.001
-
-    found = timing.times(submit, fence)
-    assert found["runs"] == 8  # 40 / (4 + 1)
+    runs = timing.runs_in_a_row(run)
+    assert runs == 8  # 40 / (4 + 1)
+    found = timing.reading(run, runs)
     assert found["ms"] == pytest.approx((8 * 4 + 1) / 8) and found["wait_ms"] == pytest.approx(5)
+    assert timing.reading(run, 1) == {"ms": pytest.approx(5), "wait_ms": pytest.approx(5)}
+
+
+def test_share_of_a_ceiling_is_by_turns(monkeypatch):
+    """The machine gets twice as slow in the middle of five turns: of each reading the share is that of its own minute.
+
+    One work of 2 Mflop takes 2 ms, 1 GFLOP/s, beside 4 GFLOP/s before and 6 after it: a fifth, slow or not.
+    """
+    case = SimpleNamespace(flops=2e6, bytes=4e6, words="", dispatches=[], checked="")
+    readings = [
+        {"ms": 2.0 * slow, "wait_ms": 2.0 * slow, "fma_gflops": 5 / slow, "read_gbs": 4 / slow}
+        for slow in (1, 1, 2, 2, 1)
+    ]
+    readings[1]["fma_gflops"] = 50  # a spike
+    found = timing.report(SMALL["attention"], case, readings, 0.0)
+    assert (found["ms"], found["gflops"], found["of_fma"], found["of_read"]) == (2, 1, 0.2, 0.5)
+    assert found["ceilings"] == {"fma_gflops": 5, "read_gbs": 4} and found["readings"] == readings
+
+
+def test_turn_reads_the_ceilings_around_its_batch(kernels, monkeypatch):
+    found = timing.Measurement(kernels, SMALL["decode"])
+    order = []
+    given = iter([10.0, 30.0])
+    monkeypatch.setattr(found.ceilings, "fma_gflops", lambda: order.append("fma") or next(given))
+    monkeypatch.setattr(found.ceilings, "read_gbs", lambda: order.append("read") or 2.0)
+    monkeypatch.setattr(found, "run", lambda count: order.append(count))
+    turn = found.turn()
+    assert order == ["fma", found.runs, 1, "fma", "read"] and found.runs >= 3
+    assert (turn["fma_gflops"], turn["read_gbs"]) == (20, 2) and found.readings == [turn]
+    found.free()
