@@ -19,7 +19,10 @@ def tracked_files() -> list[Path]:
     """Every file that git tracks or would track."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT, capture_output=True, text=True, check=True,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return [path for line in listed.stdout.splitlines() if (path := ROOT / line).is_file()]
 

@@ -5,7 +5,17 @@
 
 from __future__ import annotations
 
-from webgpu.dispatch import MAX_TURNS, NONE, Dispatch, UnsupportedShape, ceil_div, check_groups, fold, head_dim
+from webgpu.dispatch import (
+    MAX_IMAGE,
+    MAX_TURNS,
+    NONE,
+    Dispatch,
+    UnsupportedShape,
+    ceil_div,
+    check_groups,
+    fold,
+    head_dim,
+)
 from webgpu.variants import pick
 
 HEAD_SLICE = 32  # dimensions of o per invocation of attention_fa2 and attention_decode
@@ -16,6 +26,13 @@ DECODE_SPAN = 64  # keys per invocation of attention_decode
 def attention_operation(T: int) -> str:
     """Which operation of webgpu/variants.py attends with T queries."""
     return "decode" if T == 1 else "attention"
+
+
+def attention_variant(variant: str | None, *, T: int, S: int, K: int, H: int) -> str:
+    """The name of the variant that will attend; keys that do not fit into an image leave texels to the first."""
+    picked = pick(attention_operation(T), variant, H=H, S=S)
+    fits = S <= MAX_IMAGE and K * H // 4 <= MAX_IMAGE
+    return picked if fits or picked != "texels" else pick(attention_operation(T), None)
 
 
 def attention_turns(S: int, H: int) -> int:
@@ -38,11 +55,23 @@ def attention(
     """
     check_groups(N, K)
     head_dim(H)
-    name = pick(attention_operation(T), variant, H=H, S=S)
+    name = attention_variant(variant, T=T, S=S, K=K, H=H)
     common = {"T": T, "S": S, "N": N, "K": K, "offset": offset, "window": window, "sinks": sinks, "scale": scale}
     if attention_operation(T) == "decode" and name != "plain":
         return _split(name, common, H, {"q": q, "k": k, "v": v, "part": scratch}, {"part": scratch, "o": o, "lse": lse})
-    return [_stream(name, common, H, {"q": q, "k": k, "v": v, "o": o, "lse": lse})]
+    bindings = {"q": q, "k": k, "v": v, "o": o, "lse": lse}
+    if name == "texels":
+        return _texels(common, H, bindings)
+    return [_stream(name, common, H, bindings)]
+
+
+def _texels(common: dict, H: int, bindings: dict) -> list[Dispatch]:
+    """Keys and values made into images, the same two for every layer, and attention that reads those."""
+    S, width = common["S"], common["K"] * H // 4
+    images = {name: f"{name}_image:{width}*{S}" for name in "kv"}
+    both = {name: bindings[name] for name in "kv"} | {f"{name}_image": image for name, image in images.items()}
+    made = Dispatch("attention_images", {}, {"S": S, "width": width}, fold(ceil_div(S * width, 64)), both)
+    return [made, _stream("texels", common, H, bindings | images)]
 
 
 def _stream(name: str, common: dict, H: int, bindings: dict) -> Dispatch:

@@ -11,6 +11,7 @@ NONE = "none"
 MAX_GROUPS = 65_535  # WebGPU: workgroups per dimension
 MAX_TURNS = 32_768  # loop turns per invocation; llvmpipe silently stops at 65,535
 MAX_HEAD_DIM = 256
+MAX_IMAGE = 8192  # WebGPU: texels of an image a dimension
 
 
 class UnsupportedShape(ValueError):
@@ -19,7 +20,10 @@ class UnsupportedShape(ValueError):
 
 @dataclass(frozen=True)
 class Dispatch:
-    """One kernel call: overrides and parameters are numbers, bindings map the kernel's names to buffer names."""
+    """One kernel call: overrides and parameters are numbers, bindings map the kernel's names to buffer names.
+
+    An image is bound as "name:width*height", the texels needed: the host makes it (webgpu/kernels.py).
+    """
 
     kernel: str
     overrides: dict

@@ -16,12 +16,20 @@ import numpy as np
 import wgpu
 
 from webgpu.device import Device
+from webgpu.images import IMAGE_FORMAT, Images
 from webgpu.ops import Dispatch
 from webgpu.pool import Pool
 
 FOLDER = Path(__file__).parent
 UNIFORM_ALIGNMENT_BYTES = 256
 NONE = "none"  # the 16-byte buffer bound where a kernel's binding is not used
+# How a binding is declared in a bind group's layout, by the manifest's word for it.
+LAYOUTS = {
+    "read": {"buffer": {"type": "read-only-storage"}},
+    "read_write": {"buffer": {"type": "storage"}},
+    "texels": {"texture": {"sample_type": "unfilterable-float"}},
+    "write_texels": {"storage_texture": {"format": IMAGE_FORMAT, "access": "write-only"}},
+}
 
 
 class KernelError(RuntimeError):
@@ -75,6 +83,7 @@ class Kernels:
         self._modules: dict = {}
         self._layouts: dict = {}
         self._pipelines: dict = {}
+        self.images = Images(self.gpu)
         self.pool = Pool()
         self._none = self.buffer(16, label=NONE)
 
@@ -173,12 +182,9 @@ class Kernels:
 
     def _layout(self, kernel: str) -> wgpu.GPUBindGroupLayout:
         if kernel not in self._layouts:
-            types = {"read": "read-only-storage", "read_write": "storage"}
-            kinds = ["uniform"] + [types[access] for _, access in self.manifest[kernel]["bindings"]]
-            entries = [
-                {"binding": i, "visibility": wgpu.ShaderStage.COMPUTE, "buffer": {"type": kind}}
-                for i, kind in enumerate(kinds)
-            ]
+            every = [{"buffer": {"type": "uniform"}}]
+            every += [LAYOUTS[access] for _, access in self.manifest[kernel]["bindings"]]
+            entries = [{"binding": i, "visibility": wgpu.ShaderStage.COMPUTE, **how} for i, how in enumerate(every)]
             self._layouts[kernel] = self.gpu.create_bind_group_layout(label=kernel, entries=entries)
         return self._layouts[kernel]
 
@@ -204,6 +210,9 @@ class Kernels:
         used: dict[str, str] = {}
         for i, (name, access) in enumerate(entry["bindings"]):
             target = dispatch.bindings[name]
+            if "texels" in access:
+                entries.append({"binding": i + 1, "resource": self.images.view(target)})
+                continue
             if target != NONE and target in used and "read_write" in (access, used[target]):
                 raise AliasedBuffer(
                     f"Kernel {dispatch.kernel} would write buffer {target!r} that it also reads; use two buffers."

@@ -35,14 +35,13 @@ UP_TO_128 = tuple(range(4, 129, 4))
 SHORT = tuple(range(1, 257))  # keys: each product of q and k is made H / 4 times
 
 VARIANTS: dict[str, tuple[Variant, ...]] = {
-    # many queries, causal, grouped; in registers each load of a key or value meets eight rows, and quads share it among
-    # four invocations as well; in wide two quads share it, for CPU drivers of eight lanes, by name; a tile of
+    # many queries, causal, grouped; in registers each load of a key or value meets eight rows; texels are loads of four
+    # numbers at once, of images, which quads share among four invocations as well; a tile of
     # keys in workgroup memory is for GPUs; keys rounded to f16 may put patterns off by more than Verify allows: by name
     "attention": (
         Variant("fa2"),
         Variant("registers", (), {"H": UP_TO_128}, without=("subgroups",)),
-        Variant("quads", ("subgroups",), {"H": UP_TO_128}),
-        Variant("wide", ("subgroups",), {"H": UP_TO_128}, tried="never"),
+        Variant("texels", ("subgroups",), {"H": UP_TO_128}),
         Variant("tile", (), {"H": UP_TO_128}, tried="gpus"),
         Variant("tile_f16", ("f16",), {"H": UP_TO_128}, tried="never"),
         Variant("plain", (), {"S": SHORT}, tried="never"),
@@ -128,7 +127,7 @@ def first_choice(features: Iterable[str], software: bool) -> dict[str, str]:
     many more, read neighbouring words and need nothing that a GPU lacks, so they begin.
     """
     if software:
-        choice = dict.fromkeys(("attention", "cells", "matmul", "matvec", "lens"), "quads")
+        choice = {"attention": "texels"} | dict.fromkeys(("cells", "matmul", "matvec", "lens"), "quads")
     else:
         choice = dict.fromkeys(("matmul", "matvec", "norm", "lens"), "groups")
     choice = {operation: name for operation, name in choice.items() if name in available(operation, features)}

@@ -4,7 +4,7 @@
  * `variant` names one of variants.js; without it the first, which runs everywhere.
  * @module
  */
-import { MAX_TURNS, NONE, UnsupportedShape, ceil, checkGroups, fold, headDim } from "./dispatch.js";
+import { MAX_IMAGE, MAX_TURNS, NONE, UnsupportedShape, ceil, checkGroups, fold, headDim } from "./dispatch.js";
 import { pick } from "./variants.js";
 
 /** @typedef {import("./dispatch.js").Dispatch} Dispatch */
@@ -20,11 +20,21 @@ export function attentionOperation(T) {
 }
 
 /**
- * The kernel that attends with T queries over S keys.
- * @param {{T: number, S: number, H: number}} sizes @param {string} [variant]
+ * The name of the variant that will attend; keys that do not fit into an image leave texels to the first.
+ * @param {{T: number, S: number, K: number, H: number}} sizes @param {string} [variant]
  */
-export function attentionKernel({ T, S, H }, variant) {
-  const name = pick(attentionOperation(T), variant, { H, S });
+function attentionVariant({ T, S, K, H }, variant) {
+  const picked = pick(attentionOperation(T), variant, { H, S });
+  const fits = S <= MAX_IMAGE && Math.floor((K * H) / 4) <= MAX_IMAGE;
+  return fits || picked !== "texels" ? picked : pick(attentionOperation(T), null, {});
+}
+
+/**
+ * The kernel that attends with T queries over S keys.
+ * @param {{T: number, S: number, K: number, H: number}} sizes @param {string} [variant]
+ */
+export function attentionKernel({ T, S, K, H }, variant) {
+  const name = attentionVariant({ T, S, K, H }, variant);
   return { split: "attention_decode", once: "attention_split" }[name] ?? `attention_${name}`;
 }
 
@@ -51,12 +61,27 @@ export function attentionScratch({ T, S, N, H }) {
 export function attention({ q, k, v, o, lse, T, S, N, K, H, offset, window, sinks, scale, scratch = NONE, variant }) {
   checkGroups(N, K);
   headDim(H);
-  const name = pick(attentionOperation(T), variant, { H, S });
+  const name = attentionVariant({ T, S, K, H }, variant);
   const common = { T, S, N, K, offset, window, sinks, scale };
   if (attentionOperation(T) === "decode" && name !== "plain") {
     return split(name, common, H, { q, k, v, part: scratch }, { part: scratch, o, lse });
   }
-  return [stream(name, common, H, { q, k, v, o, lse })];
+  const bindings = { q, k, v, o, lse };
+  return name === "texels" ? texels(common, H, bindings) : [stream(name, common, H, bindings)];
+}
+
+/**
+ * Keys and values made into images, the same two for every layer, and attention that reads those.
+ * @param {Common} common @param {number} H @param {Record<string, string>} bindings @returns {Dispatch[]}
+ */
+function texels(common, H, bindings) {
+  const { S, K } = common;
+  const width = Math.floor((K * H) / 4);
+  const [k_image, v_image] = ["k", "v"].map((name) => `${name}_image:${width}*${S}`);
+  const grid = fold(ceil(S * width, 64));
+  const both = { k: bindings.k, v: bindings.v, k_image, v_image };
+  const made = { kernel: "attention_images", overrides: {}, params: { S, width }, grid, bindings: both };
+  return [made, stream("texels", common, H, { ...bindings, k: k_image, v: v_image })];
 }
 
 /** @param {string} name @param {Common} common @param {number} H @param {Record<string, string>} bindings @returns {Dispatch} */

@@ -5,6 +5,7 @@
 
 /**
  * One kernel call: overrides and parameters are numbers, bindings map the kernel's names to buffer names.
+ * An image is bound as "name:width*height", the texels needed: the host makes it (kernels.js).
  * @typedef {{kernel: string, overrides: Record<string, number | boolean>, params: Record<string, number>,
  *   grid: [number, number, number], bindings: Record<string, string>}} Dispatch
  */
@@ -13,6 +14,7 @@ export const NONE = "none";
 export const MAX_GROUPS = 65_535;
 export const MAX_TURNS = 32_768;
 export const MAX_HEAD_DIM = 256;
+export const MAX_IMAGE = 8192;
 
 /** A size no kernel takes; the message names it and what is allowed. */
 export class UnsupportedShape extends Error {

@@ -7,6 +7,7 @@
  */
 import { orLost } from "./device.js";
 import { padded } from "./pieces.js";
+import { IMAGE_FORMAT, Images } from "./images.js";
 import { NONE } from "./ops.js";
 import { ZERO } from "./plan.js";
 import { Pool } from "./pool.js";
@@ -16,7 +17,7 @@ import { fetchText } from "./texts.js";
 /** @typedef {import("./ops.js").Dispatch} Dispatch */
 /**
  * @typedef {{file: string, entry: string, overrides: Record<string, number | boolean>,
- *   params: [string, "u32" | "f32"][], bindings: [string, "read" | "read_write"][], needs?: string[], enable?: string[]}} Entry
+ *   params: [string, "u32" | "f32"][], bindings: [string, "read" | "read_write" | "texels" | "write_texels"][], needs?: string[], enable?: string[]}} Entry
  */
 /** @typedef {{get(name: string): GPUBuffer | undefined}} Lookup */
 
@@ -27,6 +28,13 @@ import { fetchText } from "./texts.js";
  */
 const DIRECTIVES = { subgroups: "enable subgroups; diagnostic(off, subgroup_uniformity); ", f16: "enable f16; " };
 const UNIFORM_ALIGNMENT_BYTES = 256;
+/** How a binding is declared in a bind group's layout, by the manifest's word for it. @type {Record<string, object>} */
+const LAYOUTS = {
+  read: { buffer: { type: "read-only-storage" } },
+  read_write: { buffer: { type: "storage" } },
+  texels: { texture: { sampleType: "unfilterable-float" } },
+  write_texels: { storageTexture: { format: IMAGE_FORMAT, access: "write-only" } },
+};
 
 /** A dispatch cannot run; the message names the kernel. */
 export class KernelError extends Error {
@@ -58,6 +66,7 @@ export class Kernels {
     this.layouts = new Map();
     /** @type {Map<string, Promise<GPUComputePipeline>>} */
     this.pipelines = new Map();
+    this.images = new Images(device.gpu);
     this.pool = new Pool();
     this.none = this.buffer(16, NONE);
     /** What the device complained about since the last fence. @type {string | null} */
@@ -233,9 +242,8 @@ export class Kernels {
   layout(kernel) {
     let layout = this.layouts.get(kernel);
     if (!layout) {
-      const kinds = this.entry(kernel).bindings.map(([, access]) => (access === "read" ? "read-only-storage" : "storage"));
-      const types = /** @type {GPUBufferBindingType[]} */ (["uniform", ...kinds]);
-      const entries = types.map((type, binding) => ({ binding, visibility: 0x4, buffer: { type } })); // COMPUTE
+      const every = [{ buffer: { type: "uniform" } }, ...this.entry(kernel).bindings.map(([, access]) => LAYOUTS[access])];
+      const entries = every.map((how, binding) => ({ binding, visibility: 0x4, ...how })); // COMPUTE
       layout = this.gpu.createBindGroupLayout({ label: kernel, entries });
       this.layouts.set(kernel, layout);
     }
@@ -272,7 +280,8 @@ export class Kernels {
     const size = Math.ceil(params.length / 4) * 16;
     /** @type {GPUBindGroupEntry[]} */
     const entries = [{ binding: 0, resource: { buffer: uniforms, offset, size } }];
-    bindings.forEach(([name], i) => {
+    bindings.forEach(([name, access], i) => {
+      if (access.endsWith("texels")) return entries.push({ binding: i + 1, resource: this.images.view(dispatch.bindings[name]) });
       // "name", or "name@start+bytes" for a part of it, start a multiple of 256
       const [whole, part] = dispatch.bindings[name].split("@");
       const buffer = whole === NONE ? this.none : this.find(buffers, whole);

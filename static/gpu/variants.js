@@ -24,8 +24,7 @@ export const VARIANTS = {
   attention: [
     variant("fa2"),
     variant("registers", [], { H: UP_TO_128 }, "everywhere", ["subgroups"]),
-    variant("quads", ["subgroups"], { H: UP_TO_128 }),
-    variant("wide", ["subgroups"], { H: UP_TO_128 }, "never"),
+    variant("texels", ["subgroups"], { H: UP_TO_128 }),
     variant("tile", [], { H: UP_TO_128 }, "gpus"),
     variant("tile_f16", ["f16"], { H: UP_TO_128 }, "never"),
     variant("plain", [], { S: SHORT }, "never"),
@@ -104,7 +103,7 @@ export function toTry(operation, features, software, sizes) {
 export function firstChoice(features, software) {
   /** @type {Record<string, string>} */
   const choice = software
-    ? { attention: "quads", cells: "quads", matmul: "quads", matvec: "quads", lens: "quads" }
+    ? { attention: "texels", cells: "quads", matmul: "quads", matvec: "quads", lens: "quads" }
     : { matmul: "groups", matvec: "groups", norm: "groups", lens: "groups" };
   const can = Object.entries(choice).filter(([operation, name]) => available(operation, features).includes(name));
   return { ...(software ? { attention: "registers", decode: "once" } : {}), ...Object.fromEntries(can) };

@@ -98,7 +98,7 @@ def test_tried_is_what_the_product_chooses_among():
         for op in ("attention", "matmul", "heatmap", "lens")
     }
     assert found == {
-        "attention": [["quads"], ["quads"], ["registers"], ["fa2", "quads", "tile"]],
+        "attention": [["texels"], ["texels"], ["registers"], ["fa2", "texels", "tile"]],
         "matmul": [["quads"], ["quads"], ["registers"], ["registers", "quads", "groups"]],
         "heatmap": [["quads"], ["quads"], ["rows"], ["rows"]],
         "lens": [["rows"], ["rows"], ["rows"], ["groups"]],

@@ -76,6 +76,17 @@ def test_prefill_in_chunks_is_planned_alike(name, dtype, most_bytes, mirror):
     assert [plan_json(plan) for plan in prefill(parsed, weights, keep=TRACE, **options)] == theirs
 
 
+@pytest.mark.parametrize("offset", [0, 8132, 8133])
+def test_attention_from_images_is_planned_alike(offset, mirror):
+    parsed, weights = placed(GOOD["smollm2"])
+    options = {"T": 60, "capacity": 9000, "offset": offset, "choice": {"attention": "texels"}}
+    ours = plan_json(forward(parsed, weights, keep=CACHE, **options))
+    used = {dispatch["kernel"] for step in ours["steps"] for dispatch in step["dispatches"]}
+    assert ("attention_texels" in used) == ("attention_images" in used) == (offset + 60 <= 8192)
+    ask = {"raw": GOOD["smollm2"], "keep": "cache", "dtype": "F16", "most_bytes": 1 << 27}
+    assert ours == mirror.ask("forward", options=options, **ask)
+
+
 @pytest.mark.parametrize("dtype", ["F16", "Q4_1", "Q8_0"])
 @pytest.mark.parametrize("T", [1, 20, 37])
 def test_variants_are_planned_alike(dtype, T, mirror):

@@ -50,12 +50,12 @@ def work(dispatch) -> int:
         return 2 * p.get("T", 1) * p["d_in"] * p["d_out"]
     if dispatch.kernel == "lens_quads":
         return 2 * p["rows"] * p["D"] * p["v_count"]
-    return 4 * p["T"] * p["S"] * p["N"] * 64 if dispatch.kernel == "attention_quads" else 0
+    return 4 * p["T"] * p["S"] * p["N"] * 64 if dispatch.kernel == "attention_texels" else 0
 
 
 def test_no_dispatch_of_a_prompt_or_a_lens_passes_its_budget():
     parsed, weights = placed(GOOD["smollm2"], "Q8_0")
-    choice = dict.fromkeys(("attention", "matmul", "lens"), "quads")
+    choice = {"attention": "texels", "matmul": "quads", "lens": "quads"}
     plans = prefill(parsed, weights, T=900, capacity=900, keep=TRACE, choice=choice, submit_flops=MOST_LONG)
     plans.append(queries.lens(parsed, weights, sources=[(3, 0, 35)], choice=choice, submit_flops=MOST_LONG))
     dispatches = [dispatch for plan in plans for step in plan.steps for dispatch in step.dispatches]

@@ -129,7 +129,7 @@ def test_trial_in_the_page_takes_the_quickest_and_remembers_it(chromium):
         answer = browser.ask(IN_PAGE, SIZES)
     (first, _), (second, _), (kept, asked) = answer["answers"]
     assert first == {"attention": "fa2", "decode": "split", "matmul": "registers", "matvec": "registers"}
-    quads = {"attention": "quads", "decode": "once", "matmul": "quads", "matvec": "quads"}
+    quads = {"attention": "texels", "decode": "once", "matmul": "quads", "matvec": "quads"}
     assert second == kept == answer["recalled"] == quads and asked == 0
     assert set(answer["other"]) == {"attention", "decode"}, "products of another width are another question"
     assert set(answer["real"]) == set(quads) and answer["live"] == 0
@@ -161,7 +161,7 @@ TUNED = """async (ids) => {
   drawn();
   drawn();
   await until(() => kept.size === 4 && model.choice !== choice);
-  for (const key of kept.keys()) kept.set(key, key.split("/")[1] === "decode" ? "once" : "quads");
+  for (const key of kept.keys()) kept.set(key, { attention: "texels", decode: "once" }[key.split("/")[1]] ?? "quads");
   const found = model.choice;
   tune(model, { quietMs: 1e9, memory, here: true });
   await until(() => model.choice !== found);
@@ -178,4 +178,4 @@ def test_page_tries_after_the_first_prompt_and_begins_with_what_it_remembers(chr
         answer = browser.ask(TUNED, [5, 9, 17])
     one_text = {"matvec": "registers"}  # of float32 there is one here, whatever the memory says
     assert answer["before"] == 4, "a trial, which asks for each operation again, began before the first prompt"
-    assert answer["next"] == answer["started"] | {"attention": "quads", "decode": "once", "matmul": "quads"} | one_text
+    assert answer["next"] == answer["started"] | {"attention": "texels", "decode": "once", "matmul": "quads"} | one_text

@@ -49,7 +49,7 @@ def test_trial_leaves_the_tile_to_gpus_and_f16_to_nobody(features, software, mir
             for name, fits in (
                 ("fa2", True),
                 ("registers", "subgroups" not in features and H == 64),
-                ("quads", "subgroups" in features and H == 64),
+                ("texels", "subgroups" in features and H == 64),
                 ("tile", not software and H == 64),
             )
             if fits
@@ -97,7 +97,7 @@ def test_first_choice_is_available_and_alike(features, software, mirror):
     ours = first_choice(features, software)
     assert mirror.ask("first", features=features, software=software) == ours
     assert all(name in available(operation, features) for operation, name in ours.items())
-    shared = dict.fromkeys(("attention", "cells", "matmul", "matvec", "lens"), "quads")
+    shared = {"attention": "texels"} | dict.fromkeys(("cells", "matmul", "matvec", "lens"), "quads")
     rows = {"attention": "registers", "decode": "once"}
     groups = dict.fromkeys(("matmul", "matvec", "norm", "lens"), "groups")
     assert ours == (groups if not software else rows | shared if "subgroups" in features else rows)

@@ -16,7 +16,7 @@ from webgpu import queries
 from webgpu.plan import CACHE, TRACE, forward, prefill
 from webgpu.variants import first_choice
 
-QUADS = {"attention": "quads", "cells": "quads", "matmul": "quads", "matvec": "quads", "lens": "quads"}
+QUADS = {"attention": "texels", "cells": "quads", "matmul": "quads", "matvec": "quads", "lens": "quads"}
 GPU = first_choice([], software=False)
 
 
@@ -92,10 +92,12 @@ def test_gpu_keeps_its_own_products(mirror):
 def test_model_compiles_the_picture_at_once_then_one_by_one_and_changes_over(mirror):
     seen = mirror.ask("warming", raw=TINY, choice=QUADS, T=12, dtype="F16", most_bytes=1 << 27)
     quick = {"attention_plain", "attention_pixels_plain", "matvec"}
-    slow = {"attention_quads", "attention_pixels_quads", "matmul_quads", "lens_tile", "attention_decode"}
+    slow = {"attention_texels", "attention_pixels_quads", "matmul_quads", "lens_tile", "attention_decode"}
     assert quick <= set(seen["picture"]) and not slow & set(seen["picture"])
     assert slow <= set(seen["all"])
-    assert seen["all"].index("lens_tile") < seen["all"].index("attention_quads") < seen["all"].index("attention_decode")
+    assert (
+        seen["all"].index("lens_tile") < seen["all"].index("attention_texels") < seen["all"].index("attention_decode")
+    )
     assert seen["most"] == {"picture": len(seen["picture"]), "all": 1}
     assert seen["unasked"] == 0, "each of the rest waits until no prompt runs"
     assert (seen["before"]["attention"], seen["after"]) == ("plain", QUADS)

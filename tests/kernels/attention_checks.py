@@ -10,6 +10,7 @@ from tests.kernels.checks import agree
 from tests.kernels.drivers import Job
 from tests.tolerances import KERNEL_F16_WEIGHT, KERNEL_SCORE_ROUNDING, PATTERN_ROW_SUM
 from webgpu import ops
+from webgpu.dispatch import Dispatch, fold
 from webgpu.variants import VARIANTS
 
 
@@ -97,9 +98,21 @@ def run_attention(driver, c: Attention, arrays: dict[str, np.ndarray]) -> dict[s
         *ops.attention("q", "k", "v", "o", "lse", **s, scratch="scratch", variant=c.chosen),
         *ops.attention_probs("q", "k", "lse", "pattern", **s, **window, reduce="max"),
     ]
+    if any(dispatch.kernel == "attention_images" for dispatch in dispatches):
+        more, width = s["S"] + 8, c.K * c.H // 4
+        dispatches.insert(0, _poisoned_images(more, width))
+        arrays = {**arrays, "nan": np.full((more, width, 4), np.nan, "f4")}
     outputs = {"o": ("f4", (c.T, c.N, c.H)), "lse": ("f4", (c.N, c.T)), "pattern": ("f4", shape)}
     scratch = ops.attention_scratch(T=c.T, S=s["S"], N=c.N, H=c.H)
     return driver.run(Job(dispatches, arrays, outputs, {"scratch": scratch}, ("pattern",)))
+
+
+def _poisoned_images(S: int, width: int) -> Dispatch:
+    """What a longer text would leave in the images: rows that nobody may read."""
+    images = {f"{name}_image": f"{name}_image:{width}*{S}" for name in "kv"}
+    return Dispatch(
+        "attention_images", {}, {"S": S, "width": width}, fold(-(-S * width // 64)), {"k": "nan", "v": "nan", **images}
+    )
 
 
 def check_attention(driver, c: Attention) -> None:
@@ -119,3 +132,19 @@ def check_attention(driver, c: Attention) -> None:
     off = np.abs(sums[:, seen] - 1).max(initial=0)
     assert off <= PATTERN_ROW_SUM + rounding, f"a row of the pattern sums to 1 within {off:.3g} only"
     assert not sums[:, ~seen].any(), "a row that sees nothing has weights"
+
+
+def check_growing_images(driver) -> None:
+    """Several lengths and widths in one pass: a larger image takes the place of one that is bound already."""
+    calls = [Attention(9, K, K, H=16, offset=offset, variant="texels") for offset, K in ((2991, 1), (6991, 3), (31, 2))]
+    dispatches, inputs, outputs = [], {}, {}
+    for i, c in enumerate(calls):
+        names = {name: f"{name}{i}" for name in ("q", "k", "v", "o", "lse")}
+        inputs |= {names[name]: array for name, array in c.arrays().items()}
+        outputs |= {names["o"]: ("f4", (c.T, c.N, c.H)), names["lse"]: ("f4", (c.N, c.T))}
+        dispatches += ops.attention(**names, **c.sizes, variant="texels")
+    got = driver.run(Job(dispatches, inputs, outputs))
+    for i, c in enumerate(calls):
+        exact, plain = attention_formula(c, c.arrays(), "f8"), attention_formula(c, c.arrays(), "f4")
+        agree("o", got[f"o{i}"], exact[0], plain[0])
+        agree("lse", got[f"lse{i}"], exact[1], plain[1])

@@ -5,7 +5,7 @@ from tests.kernels.pattern_checks import check_pattern, check_pixels
 
 
 def over_workgroups(variant):
-    """Checks of a variant over more than one workgroup (and tile): `quads(window=5)` is one with a window."""
+    """Checks of a variant over more than one workgroup (and tile): `texels(window=5)` is one with a window."""
 
     def check(T=67, H=16, **more):
         return lambda driver: check_attention(driver, Attention(T, 4, 2, H=H, variant=variant, **more))
@@ -13,7 +13,7 @@ def over_workgroups(variant):
     return check
 
 
-quads, wide, registers, tile, tile_f16 = map(over_workgroups, ("quads", "wide", "registers", "tile", "tile_f16"))
+texels, registers, tile, tile_f16 = map(over_workgroups, ("texels", "registers", "tile", "tile_f16"))
 
 
 def once(H=16, offset=700, **more):
@@ -38,68 +38,54 @@ def pixels(reduce):
 
 
 # what is wrong -> (the right text, the wrong text, the check that must notice)
-QUADS = {
-    "without scale": ("* (p.scale * LOG2_E)", "* LOG2_E", quads()),
-    "mask one key too narrow": ("(position >= vec4u(s))", "(position > vec4u(s))", quads()),
-    "mask begins a step late": ("s + 3 > all ||", "s > all ||", quads()),
+TEXELS = {
+    "without scale": ("* (p.scale * LOG2_E)", "* LOG2_E", texels()),
+    "mask one key too narrow": ("(position >= vec4u(s))", "(position > vec4u(s))", texels()),
+    "mask begins a step late": ("s + 3 > all ||", "s > all ||", texels()),
     "window one key too wide": (
         "(position < vec4u(s + p.window))",
         "(position <= vec4u(s + p.window))",
-        quads(window=5),
+        texels(window=5),
     ),
-    "window begins late": ("pa.x - p.window + 1", "pa.x - p.window + 2", quads(window=5)),
+    "window begins late": ("pa.x - p.window + 1", "pa.x - p.window + 2", texels(window=5)),
     "sinks forgotten": (
         "vec4<bool>(p.window == 0 || s < p.sinks)",
         "vec4<bool>(p.window == 0)",
-        quads(window=5, sinks=2),
+        texels(window=5, sinks=2),
     ),
-    "q in one order for all lanes": ("let m = select(n, n.yxwz, odd);", "let m = n;", quads()),
-    "pairs of lanes not told apart": ("select(m, m.zwxy, high)", "m", quads()),
-    "weights in one order for all lanes": ("turn(weight.b, odd, high)", "weight.b", quads()),
-    "weights of pairs not turned": ("mat4x4f(select(a, c, high),", "mat4x4f(a,", quads()),
-    "mask of another key": ("masked1(m[3], at, s.w)", "masked1(m[3], at, s.z)", quads()),
-    "end of one lane": ("quad_max(min(p.S, pb.w + 1))", "min(p.S, pb.w + 1)", quads()),
+    "keys in one order for all lanes": ("s + order;", "s + vec4u(0, 1, 2, 3);", texels()),
+    "pairs of lanes not told apart": ("quadSwapY(x), quadSwapDiagonal(x)); }", "x, quadSwapX(x)); }", texels()),
+    "keys past the last": ("min(keys.x, p.S - 1)", "keys.x", texels()),
+    "another key/value head": ("vec2u(kv_head * (H / 4),", "vec2u(0u,", texels()),
+    "two dimensions exchanged": ("vec4f(t.x.y, t.y.y, t.z.y, t.w.y)", "vec4f(t.x.x, t.y.x, t.z.x, t.w.x)", texels()),
+    "mask of another key": ("masked1(m[3], at, s.w)", "masked1(m[3], at, s.z)", texels()),
+    "end of one lane": ("quad_max(min(p.S, pb.w + 1))", "min(p.S, pb.w + 1)", texels()),
     "groups interleaved": (
         "let na = ra / G * p.N + kv_head * G + ra % G;",
         "let na = ra / G * p.N + ra % G * p.K + kv_head;",
-        quads(),
+        texels(),
     ),
-    "sum not rescaled": ("let a2 = keep.a * sum.a[2] +", "let a2 = sum.a[2] +", quads(magnitude=9.0)),
-    "total not rescaled": ("l.a * keep.a +", "l.a +", quads(magnitude=9.0)),
-    "maximum never subtracted": ("exp2(score - top)", "exp2(score)", quads(magnitude=300.0)),
-    "offset forgotten": ("p.offset + ra / G", "ra / G", quads(offset=20)),
-    "lse of another row": ("lse[row % p.N * p.T + row / p.N]", "lse[row]", quads()),
-    "writes another row": ("column(transpose(y.b), i - 4)", "column(transpose(y.b), 2)", quads()),
-    "keeps another row": ("put(qb[c], i - 4, x)", "put(qb[c], i - 3, x)", quads()),
-    "end of a head forgotten": ("(c < H / 4) {\n    let v0", "(c + 1 < H / 4) {\n    let v0", quads(H=20)),
+    "sum not rescaled": ("let a2 = keep.a * sum.a[2] +", "let a2 = sum.a[2] +", texels(magnitude=9.0)),
+    "total not rescaled": ("l.a * keep.a +", "l.a +", texels(magnitude=9.0)),
+    "maximum never subtracted": ("exp2(score - top)", "exp2(score)", texels(magnitude=300.0)),
+    "offset forgotten": ("p.offset + ra / G", "ra / G", texels(offset=20)),
+    "lse of another row": ("lse[row % p.N * p.T + row / p.N]", "lse[row]", texels()),
+    "writes another row": ("column(transpose(y.b), i - 4)", "column(transpose(y.b), 2)", texels()),
+    "keeps another row": ("put(qb[c], i - 4, x)", "put(qb[c], i - 3, x)", texels()),
+    "end of a head forgotten": (
+        "(c < H / 4) {\n    let t = quad(textureLoad(v",
+        "(c + 1 < H / 4) {\n    let t = quad(textureLoad(v",
+        texels(H=20),
+    ),
 }
-WIDE = {
-    "without scale": ("* (p.scale * LOG2_E)", "* LOG2_E", wide()),
-    "mask one key too narrow": ("(vec4u(position) >= s)", "(vec4u(position) > s)", wide()),
-    "mask begins a step late": ("s + 7 > all ||", "s > all ||", wide()),
-    "mask of the end forgotten": ("& (s < vec4u(p.S))", "", wide(S=61, offset=2)),
-    "the other quad's keys masked as one's own": ("s + (order ^ vec4u(4))", "s + order", wide()),
-    "the other quad's keys left out": (
-        "return select(vec4f(), subgroupShuffleXor",
-        "return select(vec4f(), 0 * subgroupShuffleXor",
-        wide(),
+IMAGES = {
+    "the values' rows in the keys' image": (
+        "textureStore(k_image, at, k[i])",
+        "textureStore(k_image, at, v[i])",
+        texels(),
     ),
-    "window begins late": ("pa.x - p.window + 1", "pa.x - p.window + 2", wide(window=5)),
-    "sinks forgotten": ("| (s < vec4u(p.sinks)) ", "", wide(window=5, sinks=2)),
-    "end of one quad": ("return max(z, select(z, subgroupShuffleXor(z, 4u), eight));", "return z;", wide()),
-    "groups interleaved": (
-        "let na = ra / G * p.N + kv_head * G + ra % G;",
-        "let na = ra / G * p.N + ra % G * p.K + kv_head;",
-        wide(),
-    ),
-    "sum not rescaled": ("Rows(by_row(sum.a, keep.a) +", "Rows(sum.a +", wide(magnitude=9.0)),
-    "total not rescaled": ("l.a * keep.a +", "l.a +", wide(magnitude=9.0)),
-    "maximum of one's own four keys": ("max(highest(x.x.a), highest(x.z.a))", "highest(x.x.a)", wide(magnitude=300.0)),
-    "maximum never subtracted": ("exp2(score - top)", "exp2(score)", wide(magnitude=300.0)),
-    "keeps another row": ("put(qb[c], i - 4, x)", "put(qb[c], i - 3, x)", wide()),
-    "writes another row": ("column(y.b, i - 4)", "column(y.b, 2)", wide()),
-    "lse of another row": ("lse[row % p.N * p.T + row / p.N]", "lse[row]", wide()),
-    "end of a head forgotten": ("(c < H / 4) {\n    let x = quad", "(c + 1 < H / 4) {\n    let x = quad", wide(H=20)),
+    "rows and columns exchanged": ("vec2u(i % p.width, i / p.width)", "vec2u(i / p.width, i % p.width)", texels()),
+    "the last texels left out": ("i >= p.S * p.width", "i + 4 >= p.S * p.width", texels()),
 }
 ONCE = {
     "without scale": ("* (p.scale * LOG2_E)", "* LOG2_E", once()),
@@ -214,8 +200,8 @@ PIXELS_PLAIN = {
 # name of the mistakes, file of the kernel, the mistakes
 TABLES = [
     ("attention tile", "attention_tile", TILE), ("attention tile_f16", "attention_tile_f16", TILE_F16),
-    ("attention registers", "attention_registers", REGISTERS), ("attention wide", "attention_wide", WIDE),
-    ("attention quads", "attention_quads", QUADS), ("attention plain", "attention_plain", PLAIN),
+    ("attention registers", "attention_registers", REGISTERS), ("images", "attention_images", IMAGES),
+    ("attention texels", "attention_texels", TEXELS), ("attention plain", "attention_plain", PLAIN),
     ("pixels plain", "attention_pixels_plain", PIXELS_PLAIN), ("attention once", "attention_split", ONCE),
 ]  # fmt: skip
 MISTAKES = {f"{of}: {name}": (file, *entry) for of, file, table in TABLES for name, entry in table.items()}

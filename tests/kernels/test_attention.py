@@ -11,12 +11,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.kernels.attention_checks import Attention, attention_formula, check_attention, run_attention
+from tests.kernels.attention_checks import (
+    Attention,
+    attention_formula,
+    check_attention,
+    check_growing_images,
+    run_attention,
+)
 from tests.tolerances import KERNEL_F16_STORAGE
 
 pytestmark = pytest.mark.gpu
 
-VARIANTS = ["fa2", "registers", "quads", "wide", "tile", "tile_f16", "once", "plain"]  # "once" is one of decode: T = 1
+VARIANTS = ["fa2", "registers", "texels", "tile", "tile_f16", "once", "plain"]  # "once" is one of decode: T = 1
 every_variant = pytest.mark.parametrize("variant", VARIANTS)
 HEAD_DIMS = [16, 32, 48, 64, 80, 96, 128]
 LENGTHS = [1, 2, 15, 16, 17, 63, 64, 65, 97, 257, 1024]
@@ -40,7 +46,7 @@ def test_attention_every_length_agrees(driver, H, heads):
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("variant", ["registers", "quads", "wide"])
+@pytest.mark.parametrize("variant", ["registers", "texels"])
 @pytest.mark.parametrize("H", [16, 32, 64])
 @pytest.mark.parametrize("heads", HEADS, ids=lambda h: f"{h[0]}q{h[1]}kv")
 def test_attention_in_registers_every_length_agrees(driver, H, heads, variant):
@@ -56,15 +62,6 @@ def test_attention_plain_every_head_dim_agrees(driver, H):
 
 TILES = pytest.mark.parametrize("variant", ["tile", "tile_f16"])
 TILE_LENGTHS = [1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("H", [4, 20, 36, 48, 64, 80, 128])
-def test_attention_wide_every_head_dim_agrees(driver, swiftshader, H):
-    for each in (driver, swiftshader):
-        for T, heads in ((17, (4, 4)), (65, (14, 2)), (130, (9, 3))):
-            check_attention(each, Attention(T, *heads, H=H, variant="wide"))
-        check_attention(each, Attention(33, 4, 2, H=H, offset=40, window=21, sinks=3, variant="wide"))
 
 
 @TILES
@@ -111,7 +108,7 @@ def test_attention_tile_f16_rounds_and_clamps_keys_and_values(driver, large):
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("variant", ["registers", "quads"])
+@pytest.mark.parametrize("variant", ["registers", "texels"])
 @pytest.mark.parametrize("H", [4, 20, 36, *HEAD_DIMS, 112])
 def test_attention_in_registers_every_head_dim_agrees(driver, swiftshader, H, variant):
     for each in (driver, swiftshader):
@@ -135,6 +132,10 @@ def test_attention_once_every_head_dim_agrees(driver, swiftshader, H):
 def test_attention_unusual_head_dim_agrees(driver, H):
     check_attention(driver, Attention(33, 4, 2, H=H))
     check_attention(driver, Attention(1, 4, 2, H=H, offset=70))
+
+
+def test_attention_texels_in_images_that_grow_agree(driver):
+    check_growing_images(driver)
 
 
 WINDOWS = [(1, 0), (5, 0), (16, 0), (64, 0), (5, 1), (5, 4), (16, 6), (200, 4)]

@@ -33,11 +33,19 @@ def test_fold_covers_every_group(groups):
     assert x <= 65_535 and y <= 65_535 and z == 1 and x * y >= max(groups, 1)
 
 
+def test_keys_that_fit_into_no_image_leave_texels_to_the_first():
+    most = {"T": 64, "K": 2, "N": 2, "H": 8}
+    for S, kernel in ((8192, "attention_texels"), (8193, "attention_fa2")):
+        assert attention(**most, S=S, offset=S - 64, variant="texels")[-1].kernel == kernel
+    wide = attention(**most | {"K": 4097, "N": 4097}, S=64, offset=0, variant="texels")
+    assert wide[-1].kernel == "attention_fa2"
+
+
 def test_every_dispatch_names_what_the_manifest_declares():
     manifest = load_manifest()
     tables = [("w", 0, 100)]
     scratch = {name: name for name in lens_ops.lens_scratch(tables, rows=3, D=8, V=100, fmt=0)}
-    streaming = ("registers", "quads", "wide", "tile", "tile_f16", "plain")
+    streaming = ("registers", "texels", "tile", "tile_f16", "plain")
     dispatches = [
         ops.embedding("ids", "w", "x", T=5, D=8, v0=0, v_count=9, fmt=0),
         ops.rmsnorm("x", "w", "y", rows=5, width=8, eps=1e-5),

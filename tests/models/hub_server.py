@@ -1,5 +1,4 @@
-"""A model hub on this machine: as much of its protocol as the library `huggingface_hub` uses for one repository.
-"""
+"""A model hub on this machine: as much of its protocol as the library `huggingface_hub` uses for one repository."""
 
 import hashlib
 import json

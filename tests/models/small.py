@@ -1,7 +1,7 @@
 """A tiny llama checkpoint with random weights, for tests that need a model which opens at once.
 
-    make_small_model(folder)                          a vocabulary of its own: 256 bytes and a few merges
-    make_small_model(folder, tokenizer=SMOLLM2 DIR)   the tokenizer of a pulled model, V = 49152
+make_small_model(folder)                          a vocabulary of its own: 256 bytes and a few merges
+make_small_model(folder, tokenizer=SMOLLM2 DIR)   the tokenizer of a pulled model, V = 49152
 """
 
 import json

@@ -35,7 +35,10 @@ def test_implementation_is_taken_from_environment(tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(path)],
         env={**os.environ, "PYTHON_REF_IMPL": name, "PYTHONPATH": str(tmp_path)},
-        cwd=path.parents[2], capture_output=True, text=True, timeout=300,
+        cwd=path.parents[2],
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
     assert done.returncode == 1, done.stdout + done.stderr
     assert f"FAILED tests/oracle/test_modules.py::{MISTAKES[0].caught_by}" in done.stdout

@@ -11,7 +11,7 @@ import pytest
 from tests.page.harness import SMALL_MS, Server, Watched, until, wait_picture
 
 pytestmark = pytest.mark.chromium
-VARIANTS = {"attention_fa2", "attention_quads", "attention_plain"}
+VARIANTS = {"attention_fa2", "attention_texels", "attention_plain"}
 
 
 def verify(watched: Watched, server: Server):
@@ -44,13 +44,13 @@ def test_verify_names_the_kernel_that_is_wrong(watched: Watched, small_server: S
         assert wrong != text, "the kernel no longer reads its scale by that name"
         route.fulfill(response=answer, body=wrong)
 
-    whichever = re.compile(r".*/kernels/.*attention_(fa2|quads|plain)\.wgsl.*")
+    whichever = re.compile(r".*/kernels/.*attention_(fa2|texels|plain)\.wgsl.*")
     watched.page.route(whichever, spoil)
     page = verify(watched, small_server)
     page.wait_for_selector("#proof-badge[data-verdict=failed]", timeout=SMALL_MS)
     assert page.locator("#proof-badge").text_content() == "out of tolerance"
     said = page.locator("#verify-status").text_content()
-    assert re.search(r"of layer 0, written by the kernel attention_(fa2|quads|plain);", said)
+    assert re.search(r"of layer 0, written by the kernel attention_(fa2|texels|plain);", said)
     assert page.locator("#verify-results tr.failed").count() > 0
 
 

@@ -3,15 +3,17 @@
 // Query t stands at position P = offset + t. It sees key s when s <= P and (window == 0 or P - s < window or s < sinks).
 // Grid: one invocation owns 8 packed rows r = t * G + g of one key/value head, a workgroup 64 of them, the last rows (the
 //       longest) first; folded into y. Keys stream through 4 at a time.
-// In:  q [T,N,H], k and v [S,K,H] f32, H at most 128.   Out: o [T,N,H] f32, lse [N,T] f32 (natural log).
+// In:  q [T,N,H] f32, H at most 128; k and v as images [S,K*H/4] of texels (attention_images.wgsl).
+// Out: o [T,N,H] f32, lse [N,T] f32 (natural log).
 // Loops per invocation: ceil(S/4) + 16.
 // A masked key weighs exactly 0; a row that sees nothing gets o = 0 and lse = -1e30.
-// A quad shares its loads. Of a key its lanes read four neighbouring dimensions, and swapping passes them on: number j of
-// quad(x) is dimension lane ^ j, so each lane keeps q in that order. Of values each lane reads another key, in the same way.
-// A matrix's columns are dimensions or keys, its rows query rows, and products follow the load that they need
-// (webgpu/README.md). Sums have names, in slices of 16 dimensions, because compilers keep those in registers and an array in
-// memory; slices that H does not need fall away when the pipeline is made. Nothing is assumed about how lanes lie in a
-// workgroup or how many a subgroup has: the loop runs to the last key that any lane of the quad needs.
+// Keys and values are images because a driver on a CPU reads the four numbers of a texel at once, where it tests and loads
+// each word of a buffer by itself (webgpu/README.md). The lanes of a quad read the same four dimensions of four keys, and
+// swapping passes them on: number j of quad(x) is of key lane ^ j, for scores, masks and values alike.
+// A matrix's columns are dimensions or keys, its rows query rows. Sums have names, in slices of 16 dimensions, because
+// compilers keep those in registers and an array in memory; slices that H does not need fall away when the pipeline is made.
+// Nothing is assumed about how lanes lie in a workgroup or how many a subgroup has: the loop runs to the last key that any
+// lane of the quad needs.
 
 override H: u32 = 64;        // a multiple of 4 up to 128
 const LOG2_E = 1.4426950408889634;
@@ -20,8 +22,8 @@ const NOTHING = -1e30;       // finite: Tint refuses infinities, and NOTHING - N
 struct Params { T: u32, S: u32, N: u32, K: u32, offset: u32, window: u32, sinks: u32, scale: f32 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> q: array<vec4f>;
-@group(0) @binding(2) var<storage, read> k: array<f32>;
-@group(0) @binding(3) var<storage, read> v: array<f32>;
+@group(0) @binding(2) var k: texture_2d<f32>;
+@group(0) @binding(3) var v: texture_2d<f32>;
 @group(0) @binding(4) var<storage, read_write> o: array<vec4f>;
 @group(0) @binding(5) var<storage, read_write> lse: array<f32>;
 
@@ -31,38 +33,37 @@ struct Slice { x: Rows, y: Rows, z: Rows, w: Rows }  // 16 dimensions of eight r
 var<private> qa: array<mat4x4f, 32>;                 // [dimension / 4]: q of rows 0-3, scaled
 var<private> qb: array<mat4x4f, 32>;                 // rows 4-7
 
-fn quad(x: f32) -> vec4f { return vec4f(x, quadSwapX(x), quadSwapY(x), quadSwapDiagonal(x)); }
-fn turn(m: mat4x4f, odd: bool, high: bool) -> mat4x4f {  // columns in the order lane ^ 0, 1, 2, 3
-  let a = select(m[0], m[1], odd); let b = select(m[1], m[0], odd);
-  let c = select(m[2], m[3], odd); let d = select(m[3], m[2], odd);
-  return mat4x4f(select(a, c, high), select(b, d, high), select(c, a, high), select(d, b, high));
-}
-fn score4(s: Rows, at: vec4u, c: u32) -> Rows {
+struct Four { x: vec4f, y: vec4f, z: vec4f, w: vec4f }  // one texel of each key lane ^ 0, 1, 2, 3
+fn quad(x: vec4f) -> Four { return Four(x, quadSwapX(x), quadSwapY(x), quadSwapDiagonal(x)); }
+fn score4(s: Rows, at: vec2u, c: u32) -> Rows {
   var y = s;
   if (c < H / 4) {
-    let k0 = quad(k[at.x + 4 * c]); let a0 = s.a[0] + qa[c] * k0; let b0 = s.b[0] + qb[c] * k0;
-    let k1 = quad(k[at.y + 4 * c]); let a1 = s.a[1] + qa[c] * k1; let b1 = s.b[1] + qb[c] * k1;
-    let k2 = quad(k[at.z + 4 * c]); let a2 = s.a[2] + qa[c] * k2; let b2 = s.b[2] + qb[c] * k2;
-    let k3 = quad(k[at.w + 4 * c]); let a3 = s.a[3] + qa[c] * k3; let b3 = s.b[3] + qb[c] * k3;
-    y = Rows(mat4x4f(a0, a1, a2, a3), mat4x4f(b0, b1, b2, b3));
+    let t = quad(textureLoad(k, at + vec2u(c, 0), 0));
+    y = Rows(mat4x4f(s.a[0] + qa[c] * t.x, s.a[1] + qa[c] * t.y, s.a[2] + qa[c] * t.z, s.a[3] + qa[c] * t.w),
+             mat4x4f(s.b[0] + qb[c] * t.x, s.b[1] + qb[c] * t.y, s.b[2] + qb[c] * t.z, s.b[3] + qb[c] * t.w));
   }
   return y;
 }
-fn score(s: Rows, at: vec4u, c: u32) -> Rows {
+fn score(s: Rows, at: vec2u, c: u32) -> Rows {
   return score4(score4(score4(score4(s, at, c), at, c + 1), at, c + 2), at, c + 3);
 }
-fn add4(sum: Rows, at: u32, c: u32, keep: Each, weight: Rows) -> Rows {
+fn add4(sum: Rows, at: vec2u, c: u32, keep: Each, weight: Rows) -> Rows {
   var y = sum;
   if (c < H / 4) {
-    let v0 = quad(v[at + 4 * c]); let a0 = keep.a * sum.a[0] + weight.a * v0; let b0 = keep.b * sum.b[0] + weight.b * v0;
-    let v1 = quad(v[at + 4 * c + 1]); let a1 = keep.a * sum.a[1] + weight.a * v1; let b1 = keep.b * sum.b[1] + weight.b * v1;
-    let v2 = quad(v[at + 4 * c + 2]); let a2 = keep.a * sum.a[2] + weight.a * v2; let b2 = keep.b * sum.b[2] + weight.b * v2;
-    let v3 = quad(v[at + 4 * c + 3]); let a3 = keep.a * sum.a[3] + weight.a * v3; let b3 = keep.b * sum.b[3] + weight.b * v3;
+    let t = quad(textureLoad(v, at + vec2u(c, 0), 0));
+    let v0 = vec4f(t.x.x, t.y.x, t.z.x, t.w.x);
+    let a0 = keep.a * sum.a[0] + weight.a * v0; let b0 = keep.b * sum.b[0] + weight.b * v0;
+    let v1 = vec4f(t.x.y, t.y.y, t.z.y, t.w.y);
+    let a1 = keep.a * sum.a[1] + weight.a * v1; let b1 = keep.b * sum.b[1] + weight.b * v1;
+    let v2 = vec4f(t.x.z, t.y.z, t.z.z, t.w.z);
+    let a2 = keep.a * sum.a[2] + weight.a * v2; let b2 = keep.b * sum.b[2] + weight.b * v2;
+    let v3 = vec4f(t.x.w, t.y.w, t.z.w, t.w.w);
+    let a3 = keep.a * sum.a[3] + weight.a * v3; let b3 = keep.b * sum.b[3] + weight.b * v3;
     y = Rows(mat4x4f(a0, a1, a2, a3), mat4x4f(b0, b1, b2, b3));
   }
   return y;
 }
-fn add(y: Slice, at: u32, c: u32, keep: Each, weight: Rows) -> Slice {
+fn add(y: Slice, at: vec2u, c: u32, keep: Each, weight: Rows) -> Slice {
   return Slice(add4(y.x, at, c, keep, weight), add4(y.y, at, c + 1, keep, weight),
                add4(y.z, at, c + 2, keep, weight), add4(y.w, at, c + 3, keep, weight));
 }
@@ -90,15 +91,13 @@ fn put(m: mat4x4f, i: u32, x: vec4f) -> mat4x4f {  // m with x as row i, or as i
   return mat4x4f(select(m[0], vec4f(x.x), here), select(m[1], vec4f(x.y), here),
                  select(m[2], vec4f(x.z), here), select(m[3], vec4f(x.w), here));
 }
-fn load4(at: u32, c: u32, i: u32, odd: bool, high: bool) {
+fn load4(at: u32, c: u32, i: u32) {
   if (c < H / 4) {
-    let n = q[at + c] * (p.scale * LOG2_E); let m = select(n, n.yxwz, odd); let x = select(m, m.zwxy, high);
+    let x = q[at + c] * (p.scale * LOG2_E);
     qa[c] = put(qa[c], i, x); qb[c] = put(qb[c], i - 4, x);
   }
 }
-fn load(at: u32, c: u32, i: u32, o: bool, h: bool) {
-  load4(at, c, i, o, h); load4(at, c + 1, i, o, h); load4(at, c + 2, i, o, h); load4(at, c + 3, i, o, h);
-}
+fn load(at: u32, c: u32, i: u32) { load4(at, c, i); load4(at, c + 1, i); load4(at, c + 2, i); load4(at, c + 3, i); }
 fn column(m: mat4x4f, i: u32) -> vec4f { return select(select(m[3], m[2], i == 2), select(m[1], m[0], i == 0), i < 2); }
 fn row_of(y: Rows, i: u32) -> vec4f { return select(column(transpose(y.b), i - 4), column(transpose(y.a), i), i < 4); }
 fn number(e: Each, i: u32) -> f32 { return select(e.b, e.a, i < 4)[i % 4]; }
@@ -118,11 +117,11 @@ fn main(@builtin(workgroup_id) id: vec3u, @builtin(num_workgroups) groups: vec3u
   let nb = rb / G * p.N + kv_head * G + rb % G;
   let pa = p.offset + ra / G;                             // positions
   let pb = p.offset + rb / G;
-  let odd = lane % 2 == 1; let high = lane % 4 > 1;
+  let order = vec4u(lane % 4) ^ vec4u(0, 1, 2, 3);
   for (var i = 0u; i < 8; i++) {
     let at = select(nb, na, i < 4)[i % 4] * (H / 4);
-    load(at, 0, i, odd, high); load(at, 4, i, odd, high); load(at, 8, i, odd, high); load(at, 12, i, odd, high);
-    load(at, 16, i, odd, high); load(at, 20, i, odd, high); load(at, 24, i, odd, high); load(at, 28, i, odd, high);
+    load(at, 0, i); load(at, 4, i); load(at, 8, i); load(at, 12, i);
+    load(at, 16, i); load(at, 20, i); load(at, 24, i); load(at, 28, i);
   }
   var y0 = Slice(); var y1 = Slice(); var y2 = Slice(); var y3 = Slice();
   var y4 = Slice(); var y5 = Slice(); var y6 = Slice(); var y7 = Slice();
@@ -132,22 +131,20 @@ fn main(@builtin(workgroup_id) id: vec3u, @builtin(num_workgroups) groups: vec3u
   let start = quad_min(select(0u, pa.x - p.window + 1, p.window > 0 && pa.x >= p.window));
   var s = select(0u, start, p.sinks == 0);
   while (s < end) {
-    let keys = s + vec4u(0, 1, 2, 3);
-    let ak = (min(keys, vec4u(p.S - 1)) * p.K + kv_head) * H + lane % 4;
-    let at = (min(s + lane % 4, p.S - 1) * p.K + kv_head) * H;
-    var x = score(Rows(), ak, 0); if (H > 16) { x = score(x, ak, 4); } if (H > 32) { x = score(x, ak, 8); }
-    if (H > 48) { x = score(x, ak, 12); } if (H > 64) { x = score(x, ak, 16); } if (H > 80) { x = score(x, ak, 20); }
-    if (H > 96) { x = score(x, ak, 24); } if (H > 112) { x = score(x, ak, 28); }
+    let keys = s + order;
+    let at = vec2u(kv_head * (H / 4), min(keys.x, p.S - 1));
+    var x = score(Rows(), at, 0); if (H > 16) { x = score(x, at, 4); } if (H > 32) { x = score(x, at, 8); }
+    if (H > 48) { x = score(x, at, 12); } if (H > 64) { x = score(x, at, 16); } if (H > 80) { x = score(x, at, 20); }
+    if (H > 96) { x = score(x, at, 24); } if (H > 112) { x = score(x, at, 28); }
     if (s + 3 > all || s + 3 >= p.S || p.window > 0) { x = Rows(masked(x.a, pa, keys), masked(x.b, pb, keys)); }
     let top = Each(max(m.a, highest(x.a)), max(m.b, highest(x.b)));
     let keep = Each(exp2(m.a - top.a), exp2(m.b - top.b));
     let weight = Rows(weigh(x.a, top.a), weigh(x.b, top.b));
     l = Each(l.a * keep.a + total(weight.a), l.b * keep.b + total(weight.b)); m = top;
-    let turned = Rows(turn(weight.a, odd, high), turn(weight.b, odd, high));
-    y0 = add(y0, at, 0, keep, turned); if (H > 16) { y1 = add(y1, at, 4, keep, turned); }
-    if (H > 32) { y2 = add(y2, at, 8, keep, turned); } if (H > 48) { y3 = add(y3, at, 12, keep, turned); }
-    if (H > 64) { y4 = add(y4, at, 16, keep, turned); } if (H > 80) { y5 = add(y5, at, 20, keep, turned); }
-    if (H > 96) { y6 = add(y6, at, 24, keep, turned); } if (H > 112) { y7 = add(y7, at, 28, keep, turned); }
+    y0 = add(y0, at, 0, keep, weight); if (H > 16) { y1 = add(y1, at, 4, keep, weight); }
+    if (H > 32) { y2 = add(y2, at, 8, keep, weight); } if (H > 48) { y3 = add(y3, at, 12, keep, weight); }
+    if (H > 64) { y4 = add(y4, at, 16, keep, weight); } if (H > 80) { y5 = add(y5, at, 20, keep, weight); }
+    if (H > 96) { y6 = add(y6, at, 24, keep, weight); } if (H > 112) { y7 = add(y7, at, 28, keep, weight); }
     s += 4; if (s >= p.sinks && s < start) { s = start; }  // nothing to see between the sinks and the window
   }
   for (var i = 0u; i < min(8u, rows - min(r0, rows)); i++) {
