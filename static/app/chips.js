@@ -4,7 +4,7 @@ import { blankName } from "../lib/glyphs.js";
 import { count, hex } from "../lib/numbers.js";
 import { sharedCharacters } from "../lib/split_characters.js";
 import { announce, beforePaint, h } from "./dom.js";
-import { store } from "./state.js";
+import { store, wish, wished } from "./state.js";
 
 const WINDOW = 160;
 
@@ -34,14 +34,16 @@ export function tokenChips() {
   const range = h("span", { class: "small dim" });
   let first = 0;
   const revealChosen = () => reveal(strip);
-  const selected = () => Math.min(store.state.token ?? Infinity, store.state.typed.length - 1);
+  const selected = () => Math.min(wished(store.state).token ?? Infinity, store.state.typed.length - 1);
 
   /** @param {number} i */
   const select = (i) => {
-    const { typed } = store.state;
+    const { typed, stale, promptError } = store.state;
     if (typed.length === 0) return;
     const token = Math.max(0, Math.min(typed.length - 1, i));
-    store.set({ token: token === typed.length - 1 ? null : token, key: null });
+    const view = { token: token === typed.length - 1 ? null : token, key: null };
+    if (stale || promptError) wish(view);
+    else store.set(view); // the picture is that of these tokens
     announce(tokenWords(typed[token], token));
   };
   /** A window that is full wherever it lies. @param {number} start */
@@ -89,7 +91,7 @@ export function tokenChips() {
     event.preventDefault();
     select(goes);
   });
-  store.on(["typed", "token", "promptError", "prompt"], () => draw(true));
+  store.on(["typed", "token", "coming", "promptError", "prompt"], () => draw(true));
   return { element: h("div", { class: "chips-box" }, strip, pager), details };
 }
 

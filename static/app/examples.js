@@ -4,13 +4,12 @@ import { h, toggle } from "./dom.js";
 import { newEntry } from "./link.js";
 import { examplesOf } from "./openings.js";
 import { setPrompt } from "./session.js";
-import { chosenHead, store } from "./state.js";
+import { chosenHead, store, wished } from "./state.js";
 
 /** Shows an example: its prompt, its head, its query row. @param {import("./openings.js").Example} example */
 function openExample({ prompt, layer, head, token, key }) {
   newEntry();
-  store.set({ layer, head, token, key, depth: null, target: null, zoom: null });
-  setPrompt(prompt, { now: true });
+  setPrompt(prompt, { now: true, view: { layer, head, token, key, depth: null, target: null, zoom: null } });
 }
 
 /**
@@ -27,11 +26,11 @@ function looksAt(state, { layer, head, token, says }) {
 /**
  * Takes a prompt that a person writes: what an example had selected in its own text is let go.
  * @param {string} text
- * @param {{now?: boolean}} [options]
+ * @param {Parameters<typeof setPrompt>[1]} [options]
  */
 export function writePrompt(text, options) {
   const { entry, prompt } = store.state;
-  if (examplesOf(entry).some((example) => example.prompt === prompt)) store.set({ token: null, key: null });
+  if (examplesOf(entry).some((example) => example.prompt === prompt)) options = { ...options, view: { token: null, key: null } };
   setPrompt(text, options);
 }
 
@@ -56,7 +55,8 @@ export function examples() {
       }),
     );
   });
-  store.on(["entry", "tokens", "prompt", "typed", "layer", "head", "token"], (state) => {
+  store.on(["entry", "tokens", "prompt", "typed", "layer", "head", "token", "coming"], (shown) => {
+    const state = wished(shown);
     const { entry, tokens, prompt } = state;
     const known = examplesOf(entry);
     const same = known.flatMap((example, i) => (example.prompt === prompt ? [i] : [])); // one text may be offered for two heads

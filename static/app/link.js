@@ -3,7 +3,7 @@
 import { count } from "../lib/numbers.js";
 import { LONGEST_PROMPT, readLink, writeLink } from "../lib/permalink.js";
 import { openingFor, openingOf } from "./openings.js";
-import { dismiss, notify, store } from "./state.js";
+import { dismiss, notify, store, wished } from "./state.js";
 
 const QUIET_MS = 150;
 
@@ -77,14 +77,14 @@ export function clampView(state) {
 /** The address of exactly this view, as short as the page's defaults allow. */
 function addressOfView() {
   const address = new URL(location.href);
-  address.hash = writeLink(store.state, { opening: openingOf(store.state.entry) });
+  address.hash = writeLink(wished(store.state), { opening: openingOf(store.state.entry) });
   return address.href;
 }
 
 /** The address to give away: names model and prompt, so that it means the same where the defaults are others. */
 export function addressToShare() {
   const address = new URL(location.href);
-  address.hash = writeLink({ ...store.state, model: store.state.entry?.id ?? null }, { whole: true });
+  address.hash = writeLink({ ...wished(store.state), model: store.state.entry?.id ?? null }, { whole: true });
   return address.href;
 }
 
@@ -135,7 +135,7 @@ function write() {
  */
 export function mountLink(open) {
   written = location.hash;
-  store.on(["entry", .../** @type {(keyof View)[]} */ (Object.keys(WORDS))], writeSoon);
+  store.on(["entry", "coming", .../** @type {(keyof View)[]} */ (Object.keys(WORDS))], writeSoon);
   window.addEventListener("hashchange", () => {
     if (location.hash === written) return;
     written = location.hash;

@@ -57,10 +57,8 @@ async function start() {
 function openView(view) {
   const model = modelOf(view.model);
   const { prompt, ...rest } = view;
-  store.set(rest);
-  setPrompt(prompt, { now: true });
+  setPrompt(prompt, { now: true, view: rest });
   if (model && model !== store.state.entry?.id) chooseModel(model).catch(() => {});
-  else if (!store.state.stale && !store.state.promptError) clampView(store.state); // the same prompt: no trace will come
 }
 
 /** Makes the page's parts, in the order in which they are looked at, with pauses in between. */
@@ -85,7 +83,7 @@ store.set(first);
 const ready = start();
 void mount();
 mountLink(openView);
-store.on(["trace"], clampView);
+store.on(["trace", "coming"], clampView); // a view of the prompt that is shown has no trace to come
 // The rest is compiled when the first picture is there.
 store.on(["trace"], async ({ trace, engine }) => {
   if (!trace) return;

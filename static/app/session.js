@@ -8,7 +8,7 @@ import { AT_ONCE } from "./long_text.js";
 import { newEntry } from "./link.js";
 import { keptWeightBytes, loadTokens, weightBytes } from "./models.js";
 import { openingOf } from "./openings.js";
-import { dismiss, notify, store } from "./state.js";
+import { dismiss, notify, store, wish } from "./state.js";
 
 const PAUSE_MS = 200;
 /** A slow device has many submits, and where a CPU stands in for it, drawing a number takes from it. */
@@ -59,7 +59,8 @@ export async function chooseModel(id) {
   const fresh = store.state.entry?.id !== id;
   const { engine: replaced, trace: old } = store.state;
   replaced?.destroy();
-  store.set({ entry, engine: null, ...(fresh ? { tokens: null, trace: null, shown: [], typed: [], stale: false } : { stale: true }) });
+  const none = { tokens: null, trace: null, shown: [], typed: [], stale: false, ...store.state.coming, coming: null };
+  store.set({ entry, engine: null, ...(fresh ? none : { stale: true }) });
   if (fresh) old?.destroy();
   store.set({ model: id === store.state.defaultModel ? null : id, promptError: null });
   wanted = "";
@@ -146,9 +147,10 @@ function setModelState(id, words) {
 /**
  * Takes what was written: chips at once, the picture after a pause, or `now` where the prompt came whole.
  * @param {string} prompt
- * @param {{now?: boolean}} [options]
+ * @param {{now?: boolean, view?: Partial<import("./state.js").View>}} [options] view: how its picture is looked at
  */
-export function setPrompt(prompt, { now = false } = {}) {
+export function setPrompt(prompt, { now = false, view = {} } = {}) {
+  wish(view);
   store.set({ prompt: boxText(prompt) });
   tokenise();
   clearTimeout(timer);
@@ -224,14 +226,14 @@ export async function compute() {
     if (now === cutting) cutting = null;
   }
   store.set({ due: false });
-  const { engine, typed, promptError, prompt, trace, tokens } = store.state;
+  const { engine, typed, promptError, prompt, trace, tokens, coming } = store.state;
   if (!engine || promptError || !tokens) return;
-  if (prompt === wanted && trace) return;
+  if (prompt === wanted && trace) return void (running ? 0 : store.set({ ...coming, coming: null })); // its picture is there
   giveWay();
   wanted = prompt;
   if (typed.length === 0) {
     trace?.destroy();
-    store.set({ trace: null, shown: [], stale: false, progress: null });
+    store.set({ ...coming, coming: null, trace: null, shown: [], stale: false, progress: null });
     return;
   }
   const mine = new AbortController();
@@ -245,8 +247,8 @@ export async function compute() {
     );
     if (mine !== running) return next.destroy();
     running = null;
-    const old = store.state.trace;
-    store.set({ trace: next, shown: typed, stale: cutting !== null, progress: null });
+    const { trace: old, coming } = store.state;
+    store.set({ ...coming, coming: null, trace: next, shown: typed, stale: cutting !== null, progress: null });
     announce(`Computed ${plural(typed.length, "token")}.`);
     dismiss("run");
     old?.destroy();

@@ -108,6 +108,7 @@ import { Store } from "./store.js";
  * @property {Trace | null} trace of the picture that is shown
  * @property {Piece[]} shown tokens of that picture
  * @property {boolean} stale the picture belongs to an older prompt
+ * @property {Partial<View> | null} coming what of the view changes when the picture that is on its way is there
  * @property {Progress | null} progress
  * @property {boolean} due a prompt was typed, and computing it begins in a moment
  * @property {Proof} proof
@@ -137,6 +138,7 @@ const INITIAL = {
   trace: null,
   shown: [],
   stale: false,
+  coming: null,
   progress: null,
   due: false,
   proof: { verdict: "none", words: "not verified here" },
@@ -149,8 +151,35 @@ const INITIAL = {
   next: null,
 };
 
-/** @type {Store<State>} */
-export const store = new Store(INITIAL);
+/** What a person chooses meanwhile is chosen for the coming picture too. @extends {Store<State>} */
+class ViewStore extends Store {
+  /** @param {Partial<State>} patch */
+  set(patch) {
+    const { coming } = this.state;
+    const kept = coming && !("coming" in patch) && Object.entries(coming).filter(([field]) => !(field in patch));
+    super.set(kept ? { ...patch, coming: kept.length < Object.keys(coming).length ? Object.fromEntries(kept) : coming } : patch);
+  }
+}
+
+export const store = new ViewStore(INITIAL);
+
+/**
+ * The view that was asked for: that of the prompt in the box, also while the picture is still the one before.
+ * @param {State} state
+ * @returns {State}
+ */
+export const wished = (state) => ({ ...state, ...state.coming });
+
+/**
+ * Asks for a view of the prompt in the box. While there is the picture of another prompt, that one keeps its own: its head or
+ * its row moving first would say of the old prompt what was asked of the new one.
+ * @param {Partial<View>} view
+ */
+export function wish(view) {
+  const { trace, coming } = store.state;
+  if (Object.keys(view).length === 0) return;
+  store.set(trace ? { coming: { ...coming, ...view } } : view);
+}
 
 /**
  * The selected position of the picture that is shown: the chosen one, or the last.
