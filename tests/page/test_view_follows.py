@@ -65,7 +65,7 @@ def released(page: Page) -> None:
 
 def test_an_example_moves_the_view_with_its_picture(held: Page):
     before = held.evaluate(SEEN)
-    address = example(held, 1)
+    address = example(held, 3)  # another head and another row
     assert held.evaluate(SEEN) == before and held.locator(".stale").count() > 0
     head = held.evaluate("new URLSearchParams(location.hash.slice(1)).get('l')")
     released(held)
