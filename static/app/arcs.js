@@ -1,6 +1,6 @@
 // Arcs: each query on the right, its keys on the left, a line per weight. Shows who reads whom where a heatmap shows where.
 import { count } from "../lib/numbers.js";
-import { glyphs } from "./chips.js";
+import { glyphs } from "./glyphs.js";
 import { h, sizeCanvas } from "./dom.js";
 import { themeColours } from "./paint.js";
 

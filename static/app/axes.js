@@ -1,6 +1,6 @@
 // Token names beside a picture, as text of the document. At most some sixty per axis: on a long prompt every n-th with its
 // number, so that the page never holds one element per cell or per token.
-import { glyphs } from "./chips.js";
+import { glyphs } from "./glyphs.js";
 import { h } from "./dom.js";
 
 /** Nearer than this two names would touch: lines of 12 px, and the slanted ones across the top, which stand 60° up. */

@@ -1,6 +1,6 @@
 // One cell of the lens: what the model would say if it stopped there, and how a chosen token climbs through depth.
 import { count, three } from "../lib/numbers.js";
-import { glyphs, spelled } from "./chips.js";
+import { glyphs, spelled } from "./glyphs.js";
 import { byId, h } from "./dom.js";
 import { later } from "./later.js";
 import { depthName, depthWords } from "./lens_cells.js";

@@ -1,8 +1,7 @@
 // The tokens of what stands in the prompt box. A chip is the unit of selection everywhere: choosing token 7 chooses query
 // row 7 of the head and column 7 of the lens. Long prompts show a window of chips and say so.
-import { blankName } from "../lib/glyphs.js";
 import { count, hex } from "../lib/numbers.js";
-import { sharedCharacters } from "../lib/split_characters.js";
+import { chipStrip } from "./chip_strip.js";
 import { announce, beforePaint, h } from "./dom.js";
 import { store, wish, wished } from "./state.js";
 
@@ -32,7 +31,9 @@ export function tokenChips() {
   const details = h("p", { id: "token-details", class: "token-details" });
   const pager = h("div", { class: "pager", hidden: true });
   const range = h("span", { class: "small dim" });
+  const show = chipStrip(strip);
   let first = 0;
+  let hadFocus = false;
   const revealChosen = () => reveal(strip);
   const selected = () => Math.min(wished(store.state).token ?? Infinity, store.state.typed.length - 1);
 
@@ -66,13 +67,16 @@ export function tokenChips() {
     if (follow && (chosen < first || chosen >= first + WINDOW)) first = Math.floor(chosen / WINDOW) * WINDOW;
     first = inside(first);
     const shown = typed.slice(first, first + WINDOW);
-    const hadFocus = strip.contains(document.activeElement);
-    strip.replaceChildren(...chips(shown, first, typed.length, chosen));
-    strip.dataset.count = String(typed.length);
+    hadFocus ||= strip.contains(document.activeElement);
+    show({ pieces: shown, first, total: typed.length, chosen }, () => {
+      strip.dataset.count = String(typed.length);
+      beforePaint(revealChosen);
+      const lost = document.activeElement === document.body || strip.contains(document.activeElement);
+      if (hadFocus && lost) /** @type {HTMLElement | null} */ (strip.querySelector("[tabindex='0']"))?.focus({ preventScroll: true });
+      hadFocus = false;
+    });
     strip.hidden = typed.length === 0;
     strip.classList.toggle("refused", promptError !== null);
-    beforePaint(revealChosen);
-    if (hadFocus) /** @type {HTMLElement | null} */ (strip.querySelector("[tabindex='0']"))?.focus({ preventScroll: true });
     pager.hidden = typed.length <= WINDOW;
     range.textContent = `tokens ${count(first)}–${count(first + shown.length - 1)} of ${count(typed.length)}`;
     const none = prompt === "" ? "Nothing to look at yet: type a prompt, or choose an example." : "";
@@ -102,57 +106,4 @@ function reveal(strip) {
   const [box, here] = [strip.getBoundingClientRect(), chip.getBoundingClientRect()];
   if (here.top < box.top) strip.scrollTop += here.top - box.top - 2;
   else if (here.bottom > box.bottom) strip.scrollTop += here.bottom - box.bottom + 2;
-}
-
-/**
- * @param {Piece[]} pieces
- * @param {number} first
- * @param {number} total
- * @param {number} chosen
- */
-function chips(pieces, first, total, chosen) {
-  const shared = sharedCharacters(pieces.map((piece) => piece.bytes));
-  return pieces.map((piece, i) => {
-    const selected = first + i === chosen;
-    const joined = `${i > 0 && shared[i - 1] ? " joined-left" : ""}${shared[i] ? " joined-right" : ""}`;
-    const rovingHere = selected || ((chosen < first || chosen >= first + pieces.length) && i === 0);
-    return h(
-      "div",
-      {
-        class: `chip${joined}`,
-        role: "option",
-        "data-token": first + i,
-        "aria-selected": String(selected),
-        tabindex: rovingHere ? 0 : -1,
-        "aria-posinset": first + i + 1,
-        "aria-setsize": total,
-        "aria-label": piece.partial ? `${piece.glyph}, part of a character` : piece.glyph,
-      },
-      ...glyphs(piece.glyph),
-    );
-  });
-}
-
-/**
- * The glyph as text, with the marks that stand for blanks (· ↵ →) in a quieter ink.
- * @param {string} glyph
- * @param {string} [text] of the token: where it is blanks alone, their name follows the marks
- * @returns {(Node | string)[]}
- */
-export function glyphs(glyph, text = "") {
-  const parts = glyph
-    .split(/([·↵→]+)/u)
-    .filter(Boolean)
-    .map((part) => (/^[·↵→]+$/u.test(part) ? h("span", { class: "mark", text: part }) : part));
-  const name = blankName(text);
-  return name ? [...parts, h("span", { class: "blank-name", text: ` ${name}` })] : parts;
-}
-
-/**
- * A token as `glyphs` shows it, in a sentence or a name: its glyph, and the name of blanks that stand alone.
- * @param {{glyph: string, text: string} | undefined} piece
- */
-export function spelled(piece) {
-  const name = blankName(piece?.text ?? "");
-  return name ? `${piece?.glyph} ${name}` : (piece?.glyph ?? "");
 }

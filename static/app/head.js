@@ -2,7 +2,7 @@
 import { share, three } from "../lib/numbers.js";
 import { fitRegion, isWhole, reveal, wholeRegion, zoomAround } from "../lib/zoom.js";
 import { Arcs } from "./arcs.js";
-import { spelled } from "./chips.js";
+import { spelled } from "./glyphs.js";
 import { announce, byId, h, panelTop } from "./dom.js";
 import { headData, isExact, pixelOf } from "./head_data.js";
 import { headTools } from "./head_tools.js";

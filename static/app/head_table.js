@@ -1,6 +1,6 @@
 // The same weights as a table of numbers: a window of queries and keys around the selected cell, with paging.
 import { share } from "../lib/numbers.js";
-import { glyphs } from "./chips.js";
+import { glyphs } from "./glyphs.js";
 import { h } from "./dom.js";
 
 const ROWS = 16;

@@ -2,12 +2,13 @@
 // likeliest token in each cell, colour its probability. Only the columns in view exist as elements.
 import { count } from "../lib/numbers.js";
 import { announce, beforePaint, byId, h, panelTop } from "./dom.js";
-import { lensCell, lensRow, nameCell, paintCell } from "./lens_cells.js";
+import { paintCell } from "./lens_cells.js";
 import { LensData } from "./lens_data.js";
+import { LABEL_PX, LensRows } from "./lens_rows.js";
+import { lensScroll } from "./lens_scroll.js";
 import { WAITING_FOR, chosenDepth, position, select, store, waiting } from "./state.js";
 import { pause } from "./thumbnails.js";
 
-const LABEL_PX = 32;
 /** Eight letters fit the narrowest column. */
 const [NARROWEST, WIDEST] = [68, 96];
 
@@ -25,7 +26,9 @@ export class LensPanel {
     });
     this.legend = h("p", { class: "small dim", id: "lens-legend" });
     panelTop(byId("depth-title"), this.about, h("span", { class: "spacer" }), this.status);
-    this.panel.append(this.grid, this.legend);
+    this.rows = new LensRows(this.grid, (cell, layer, place) => this.#paint(cell, layer, place));
+    this.pager = lensScroll(this.grid, (columns) => (this.grid.scrollLeft = Math.max(0, Math.round(this.left / this.cell + columns) * this.cell)));
+    this.panel.append(this.pager.element, this.legend);
     /** @type {LensData | null} */
     this.data = null;
     this.window = { from: 0, to: 0 };
@@ -53,6 +56,17 @@ export class LensPanel {
     return Math.max(NARROWEST, Math.min(WIDEST, Math.floor(room / shown)));
   }
 
+  /** Whole columns in view. */
+  get shown() {
+    return Math.max(1, Math.floor((this.width - LABEL_PX) / this.cell));
+  }
+
+  /** CSS pixels of all columns, and so much more that the last place to scroll to begins with a whole one. */
+  get span() {
+    const { cell, shown, T } = this;
+    return T * cell + (T > shown ? Math.max(0, this.width - LABEL_PX - shown * cell) : 0);
+  }
+
   /** A new trace: forget the old cells, lay out the rows, fill. */
   async load() {
     const { trace, shown } = store.state;
@@ -65,7 +79,7 @@ export class LensPanel {
         )
       : null;
     store.set({ lens: this.data });
-    this.grid.hidden = this.legend.hidden = !trace;
+    this.pager.element.hidden = this.legend.hidden = !trace;
     this.status.textContent = "";
     if (!trace) return;
     this.grid.setAttribute("aria-rowcount", String(trace.shape.L + 2));
@@ -78,9 +92,7 @@ export class LensPanel {
   #layout() {
     const { trace } = store.state;
     if (!trace) return;
-    const layers = Array.from({ length: trace.shape.L + 1 }, (_, i) => trace.shape.L - i);
-    const width = LABEL_PX + this.T * this.cell;
-    this.grid.replaceChildren(...[null, ...layers].map((layer) => lensRow(layer, width)));
+    this.rows.lay(trace.shape.L, this.cell, this.span);
     this.window = { from: 0, to: 0 };
     this.#reveal();
     this.fill();
@@ -92,7 +104,7 @@ export class LensPanel {
     const left = position(store.state) * cell;
     const room = this.width - LABEL_PX;
     const before = this.left;
-    this.left = Math.max(0, Math.min(this.left, this.T * cell - room));
+    this.left = Math.max(0, Math.min(this.left, this.span - room));
     if (left < this.left) this.left = left;
     // Whole columns only: half a word at the edge reads as another word.
     else if (left + cell > this.left + room) this.left = Math.ceil((left + cell - room) / cell) * cell;
@@ -107,26 +119,15 @@ export class LensPanel {
     if (from !== this.window.from || to !== this.window.to) {
       this.window = { from, to };
       const focused = this.grid.contains(document.activeElement) && document.activeElement !== this.grid;
-      for (const row of this.grid.children) this.#fillRow(/** @type {HTMLElement} */ (row));
-      this.mark();
-      if (focused) this.#selectedCell()?.focus({ preventScroll: true });
+      const mark = () => this.mark();
+      this.rows.show({ from, to }, chosenDepth(store.state), mark);
+      mark();
+      if (focused && !this.grid.contains(document.activeElement)) this.#selectedCell()?.focus({ preventScroll: true });
     }
+    const [first, room] = [Math.ceil(this.left / this.cell), this.width - LABEL_PX];
+    this.pager.show({ first, end: Math.min(this.T, Math.floor((this.left + room) / this.cell)), T: this.T });
     data.want({ position: position(store.state), depth: chosenDepth(store.state), from, to });
     this.#progress();
-  }
-
-  /** @param {HTMLElement} row */
-  #fillRow(row) {
-    const { from, to } = this.window;
-    const cells = Array.from({ length: Math.max(0, to - from) }, (_, i) => {
-      const place = from + i;
-      const left = LABEL_PX + place * this.cell;
-      if (row.dataset.layer === "") return nameCell(place, left, this.cell - 2);
-      const cell = lensCell(Number(row.dataset.layer), place, left, this.cell - 2);
-      this.#paint(cell, Number(row.dataset.layer), place);
-      return cell;
-    });
-    row.replaceChildren(/** @type {Element} */ (row.firstElementChild), ...cells);
   }
 
   /** @param {HTMLElement} cell @param {number} layer @param {number} place */

@@ -1,7 +1,7 @@
 // The elements of the lens: a row for each depth with its label, a cell for each position in view.
 import { cividis, inkOn } from "../lib/colours.js";
 import { share } from "../lib/numbers.js";
-import { glyphs, spelled } from "./chips.js";
+import { glyphs, spelled } from "./glyphs.js";
 import { h } from "./dom.js";
 import { pieceOf, store } from "./state.js";
 

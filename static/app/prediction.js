@@ -1,6 +1,6 @@
 // The next token at the selected position, as the model's own logits give it.
 import { topTokens } from "../lib/maths.js";
-import { glyphs } from "./chips.js";
+import { glyphs } from "./glyphs.js";
 import { byId, h } from "./dom.js";
 import { mountGenerate } from "./generate.js";
 import { barList, fillBars } from "./row_bars.js";

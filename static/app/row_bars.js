@@ -1,6 +1,6 @@
 // One query's weights over its keys, largest first: the numbers behind one row of the heatmap.
 import { plural, share } from "../lib/numbers.js";
-import { glyphs } from "./chips.js";
+import { glyphs } from "./glyphs.js";
 import { h } from "./dom.js";
 
 const MOST = 8;

@@ -103,3 +103,47 @@ def test_a_text_typed_after_a_long_one_stays(page: Page):
     wait_picture(page)
     assert page.locator("#prompt-error").is_hidden()
     assert page.locator(".chip").count() == int(page.locator("#chips").get_attribute("data-count")) < 10
+
+
+# Counts chips, and cells of the lens with their names, by the picture of the page that they were made for.
+COUNT = """() => {
+  globalThis.made = { chips: [0], lens: [0] };
+  const next = () => {
+    for (const each of Object.values(made)) each.push(0);
+    requestAnimationFrame(next);
+  };
+  requestAnimationFrame(next); // before those of the page, so that each of theirs counts for one picture
+  const watch = (id, classes, name) =>
+    new MutationObserver((records) => {
+      const added = records.flatMap((record) => [...record.addedNodes]);
+      const counted = added.filter((node) => classes.some((each) => node.classList?.contains(each)));
+      made[name][made[name].length - 1] += counted.length;
+    }).observe(document.getElementById(id), { childList: true, subtree: true });
+  watch("chips", ["chip"], "chips");
+  watch("lens", ["lens-cell", "lens-name"], "lens");
+  globalThis.taken = (name) => made[name].splice(0, made[name].length, 0).filter(Boolean);
+}"""
+
+
+def test_chips_and_lens_are_made_a_part_for_each_picture_and_kept(watched: Watched, small_server: Server):
+    """Made in one task, all of them would be laid out and painted in it."""
+    page = watched.open(small_server.url)
+    page.set_viewport_size({"width": 2200, "height": 900})
+    wait_lens(page)
+    page.evaluate(COUNT)
+    text = "b c d e " * 11
+    type_prompt(page, text)
+    until(page, "document.querySelectorAll('.chip').length > 80")
+    wait_picture(page)
+    wait_lens(page)
+    tokens = page.locator(".chip").count()
+    chips, lens = page.evaluate("[taken('chips'), taken('lens')]")
+    rows, columns = page.locator(".lens-row").count(), page.locator(".lens-name").count()
+    assert tokens - 13 <= sum(chips) <= tokens and max(chips) <= 40 and len(chips) > 1
+    assert sum(lens) == rows * columns > 64 and max(lens) < 64 + columns and len(lens) > 1
+    page.evaluate("(lens) => void (lens.scrollLeft -= 100)", page.locator("#lens").element_handle())
+    until(page, "made.lens.some(Boolean)")
+    assert 0 < sum(page.evaluate("taken('lens')")) <= 3 * rows
+    type_prompt(page, text + "e")
+    until(page, f"document.querySelectorAll('.chip').length === {tokens + 1}")
+    assert sum(page.evaluate("taken('chips')")) <= 2
