@@ -26,10 +26,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def line(model, *, default: bool) -> str:
-    """`smollm2-135m *  llama  L 30  N 9  K 3 ...`; a refused model with the reason."""
-    name = f"{model.entry.id}{' *' if default else ''}"
+    """`tiny (default)  qwen3  L 4  N 8  K 2 ...`; a refused model with the reason."""
+    name = f"{model.entry.id}{' (default)' if default else ''}"
     if model.refused:
         return f"{name:<24} cannot be run: {model.refused}"
     sizes = "  ".join(f"{key} {value}" for key, value in model.shape.items())
-    megabytes = sum(info.bytes for info in model.files.values()) / 1e6
+    weights = [info.bytes for name, info in model.files.items() if name.endswith(".safetensors")]
+    megabytes = sum(weights) / 1e6  # as the page's menu counts
     return f"{name:<24} {model.family:<8} {sizes}  {megabytes:.0f} MB  {model.entry.licence}  {model.entry.folder}"

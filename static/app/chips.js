@@ -55,9 +55,9 @@ export function tokenChips() {
     draw(false);
   };
   pager.append(
-    h("button", { type: "button", class: "quiet", text: "Earlier tokens", onclick: () => page(-1) }),
+    h("button", { type: "button", class: "quiet", text: "Earlier", "aria-label": "Earlier tokens", onclick: () => page(-1) }),
     range,
-    h("button", { type: "button", class: "quiet", text: "Later tokens", onclick: () => page(1) }),
+    h("button", { type: "button", class: "quiet", text: "Later", "aria-label": "Later tokens", onclick: () => page(1) }),
   );
 
   /** @param {boolean} follow bring the selected token into the window */

@@ -98,6 +98,15 @@ export function announce(sentence) {
 }
 
 /**
+ * Gives the focus on before an element that has it is hidden or disabled: the keyboard would stand nowhere.
+ * @param {HTMLElement} from
+ * @param {HTMLElement} to shown by now
+ */
+export function passFocus(from, to) {
+  if (document.activeElement === from) to.focus({ preventScroll: true });
+}
+
+/**
  * Says on the button itself that its work is done, for two seconds: a line elsewhere would move what stands below it.
  * @param {HTMLElement} button
  * @param {string} text

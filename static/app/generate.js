@@ -1,8 +1,10 @@
 // Writing on from the prompt: sampling settings, a stop button, and the text back into the prompt.
 import { SAMPLING_RANGES } from "../lib/permalink.js";
 import { plural } from "../lib/numbers.js";
-import { h } from "./dom.js";
+import { h, passFocus } from "./dom.js";
 import { writePrompt } from "./examples.js";
+import { stepProgress } from "./progress.js";
+import { goToPrompt } from "./prompt.js";
 import { store } from "./state.js";
 
 /** Field of the view, id, label, step, what it does. The link holds them too. */
@@ -61,12 +63,13 @@ export function mountGenerate(panel) {
   const take = h("button", { type: "button", id: "take", text: "Put into the prompt", hidden: true });
   const output = h("p", { class: "generated", id: "generated", hidden: true, tabindex: -1 });
   const note = h("p", { class: "small dim", role: "status", id: "generate-note" });
+  const progress = stepProgress();
   const refused = h("p", { class: "small dim", id: "generate-refused" });
   panel.append(
     h(
       "div",
       { class: "generate" },
-      h("div", { class: "row" }, go, stop, take),
+      h("div", { class: "row" }, go, stop, take, progress.element),
       refused,
       note,
       output, // above the settings: open, they would push it off the screen
@@ -99,11 +102,13 @@ export function mountGenerate(panel) {
     running = new AbortController();
     const mine = running;
     [text, from] = ["", prompt];
-    go.disabled = true;
     stop.hidden = false;
+    passFocus(go, stop);
+    go.disabled = true;
     take.hidden = true;
     show();
     say("Generating: reading the prompt.");
+    progress.start();
     const ids = shown.map((piece) => piece.id);
     base = ids.join();
     /** @type {number[]} */
@@ -133,8 +138,10 @@ export function mountGenerate(panel) {
       else say(/** @type {Error} */ (error).message, true);
     }
     running = null;
+    progress.stop();
     if (base === "") forget(); // its prompt went away meanwhile
     allow();
+    passFocus(stop, go);
     stop.hidden = true;
     take.hidden = text === "";
   };
@@ -146,7 +153,10 @@ export function mountGenerate(panel) {
   };
   go.addEventListener("click", () => void run());
   stop.addEventListener("click", () => running?.abort());
-  take.addEventListener("click", () => writePrompt(from + text, { now: true }));
+  take.addEventListener("click", () => {
+    writePrompt(from + text, { now: true });
+    goToPrompt();
+  });
   store.on(["engine"], () => running?.abort());
   // What was written on belongs to one prompt, as text and as tokens: with another in the box or in the picture it goes.
   store.on(["shown", "prompt"], ({ shown, prompt }) => {

@@ -13,8 +13,8 @@ import { h } from "./dom.js";
 export function lensScroll(grid, page) {
   let shown = 1;
   const button = (/** @type {string} */ text, /** @type {number} */ way) =>
-    h("button", { type: "button", class: "quiet", text, onclick: () => page(way * shown) });
-  const [earlier, later] = [button("Earlier positions", -1), button("Later positions", 1)];
+    h("button", { type: "button", class: "quiet", text, "aria-label": `${text} positions`, onclick: () => page(way * shown) });
+  const [earlier, later] = [button("Earlier", -1), button("Later", 1)];
   const range = h("span", { class: "small dim", id: "lens-range" });
   const pager = h("div", { class: "pager", hidden: true }, earlier, range, later);
   const box = h("div", { class: "lens-box" }, grid);

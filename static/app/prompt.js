@@ -48,6 +48,18 @@ export function mountPrompt() {
   });
 }
 
+/** After something that changed the prompt from elsewhere: shows it, with the cursor at its end. */
+export function goToPrompt() {
+  const box = /** @type {HTMLTextAreaElement} */ (byId("prompt-text"));
+  box.focus({ preventScroll: true });
+  beforePaint(() => {
+    grow(box);
+    box.setSelectionRange(box.value.length, box.value.length);
+    box.scrollTop = box.scrollHeight;
+    byId("prompt").scrollIntoView({ block: "nearest" }); // at once: a page that slides by explains nothing here
+  });
+}
+
 /**
  * Whether more letters are to be expected: what is pasted, dropped or filled in comes whole.
  * @param {Event} event

@@ -49,13 +49,14 @@ export async function oracleReady(say, signal) {
  * @param {import("./state.js").Engine} engine on the GPU
  * @param {import("./state.js").ModelEntry} entry
  * @param {number[]} ids
- * @param {{say?: (sentence: string) => void, onCheck?: (check: Check) => void, signal?: AbortSignal}} [options]
+ * @param {{say?: (sentence: string) => void, onPart?: (part: number | null) => void, onCheck?: (check: Check) => void,
+ *   signal?: AbortSignal}} [options] onPart: 0..1 of what was said last; null: nobody can tell
  * @returns {Promise<Report>}
  */
-export async function verify(engine, entry, ids, { say = () => {}, onCheck = () => {}, signal } = {}) {
+export async function verify(engine, entry, ids, { say = () => {}, onPart = () => {}, onCheck = () => {}, signal } = {}) {
   await oracleReady(say, signal);
   say("Running the prompt with every intermediate recorded.");
-  const trace = await engine.run(ids, { record: true, signal });
+  const trace = await engine.run(ids, { record: true, signal, onProgress: onPart });
   /** @type {Check[]} */
   const checks = [];
   /** @param {string} name @param {number | null} layer @param {ArrayLike<number>} ours @param {ArrayLike<number>} truth */
@@ -75,11 +76,13 @@ export async function verify(engine, entry, ids, { say = () => {}, onCheck = () 
     compare("embed", null, await trace.read("embed"), (await oracle(["embed"], { layers: [] })).embed.data);
     const names = LAYER_NAMES.filter((name) => !name.endsWith("_normed") || entry.family === "qwen3");
     for (let layer = 0; layer < trace.shape.L; layer += 1) {
-      say(`Comparing layer ${layer} of ${trace.shape.L}.`);
+      say(`Comparing layer ${layer}, ${layer + 1} of ${trace.shape.L}.`);
+      onPart(layer / trace.shape.L);
       const truth = await oracle(names, { layers: [layer] });
       for (const name of names) compare(name, layer, await trace.read(name, layer), truth[name].data);
     }
     say("Comparing the prediction and the lens.");
+    onPart(null);
     const end = await oracle(["final_norm", "logits", "lens_ids", "lens_logprobs"], { layers: [], positions: [last] });
     compare("final_norm", null, await trace.read("final_norm"), end.final_norm.data);
     compare("logits", null, await trace.logits(last), end.logits.data);

@@ -1,6 +1,7 @@
 // "Verify on this device": the comparison with the oracle, kernel by kernel, with the layer where each is worst.
 import { plural, three } from "../lib/numbers.js";
-import { byId, h } from "./dom.js";
+import { byId, h, passFocus } from "./dom.js";
+import { stepProgress } from "./progress.js";
 import { sentence } from "./session.js";
 import { store } from "./state.js";
 import { firstFailure, verify } from "./verify.js";
@@ -13,6 +14,7 @@ export function mountVerify() {
   const status = h("p", { id: "verify-status", role: "status" });
   const start = h("button", { type: "button", class: "primary", id: "verify-start", text: "Verify on this device" });
   const stop = h("button", { type: "button", text: "Stop", hidden: true });
+  const progress = stepProgress();
   const results = h("div", { id: "verify-results" });
   dialog.append(
     h(
@@ -28,7 +30,7 @@ export function mountVerify() {
         class: "dim",
         text: "Runs the prompt once more with every intermediate recorded, and compares each with a PyTorch reference in double precision on the server.",
       }),
-      h("div", { class: "row" }, start, stop),
+      h("div", { class: "row" }, start, stop, progress.element),
       status,
       results,
     ),
@@ -45,9 +47,11 @@ export function mountVerify() {
     if (engine.kind === "server")
       return void (status.textContent = "The server's oracle computes these views itself, so there are no kernels to verify here.");
     running = new AbortController();
-    start.disabled = true;
     stop.hidden = false;
+    passFocus(start, stop);
+    start.disabled = true;
     store.set({ proof: { verdict: "running", words: "verifying" } });
+    progress.start();
     /** @type {Check[]} */
     const checks = [];
     const say = (/** @type {string} */ text) => (status.textContent = text);
@@ -60,7 +64,7 @@ export function mountVerify() {
         engine,
         entry,
         shown.map((piece) => piece.id),
-        { say, onCheck, signal: running.signal },
+        { say, onPart: progress.part, onCheck, signal: running.signal },
       );
       running.signal.throwIfAborted();
       results.replaceChildren(table(report.checks));
@@ -72,7 +76,9 @@ export function mountVerify() {
       say(other ? "Stopped: prompt or model changed meanwhile." : running.signal.aborted ? "Stopped." : sentence(error));
     }
     running = null;
+    progress.stop();
     start.disabled = false;
+    passFocus(stop, start);
     stop.hidden = true;
   });
   // A proof holds for the prompt it was made on: another model or prompt starts without one.

@@ -14,6 +14,9 @@ import { captionOf, orderTools, orderWords, orderedHeads, scoreWords } from "./w
 /** @typedef {import("./wall_layout.js").Heads} Heads */
 /** @typedef {import("./wall_layout.js").Place} Place */
 
+/** Of the panel, both sides together. */
+const [PADDING_PX, NARROW_PADDING_PX] = [24, 18];
+
 export class Wall {
   constructor() {
     this.panel = byId("wall");
@@ -49,8 +52,9 @@ export class Wall {
   /** Lays the cells out, when the model, the order or the room changed. */
   build() {
     const { heads } = this;
-    if (!heads) return;
-    const width = matchMedia("(min-width: 720px)").matches ? 300 : (this.panelWidth ||= this.panel.clientWidth) - 18;
+    if (!heads || !this.panelWidth) return; // a panel that was never laid out says its width in a moment
+    const wide = matchMedia("(min-width: 720px)").matches;
+    const width = this.panelWidth - (wide ? PADDING_PX : NARROW_PADDING_PX);
     const listed = orderedHeads(store.state, heads);
     this.order.textContent = orderWords(store.state, listed, heads);
     const captions = listed?.map((place) => [place.layer, place.head, captionOf(store.state, place)]);
@@ -58,7 +62,7 @@ export class Wall {
     const key = JSON.stringify([store.state.entry?.hash, L, N, K, width, window.devicePixelRatio, captions]);
     if (key === this.built) return;
     this.built = key;
-    const layout = listed ? inOrder(listed, width) : byLayer(heads, width);
+    const layout = listed ? inOrder(listed, width) : byLayer(heads, width, wide);
     this.layout = layout;
     this.panel.dataset.layers = String(L);
     this.about.textContent = `${plural(L, "layer")} × ${plural(N, "head")}, ${plural(K, "K/V group")}`;

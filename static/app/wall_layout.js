@@ -5,7 +5,8 @@ const GAP = 2;
 const GROUP_GAP = 6;
 const LABELS = 24;
 const TOP = 18;
-const TALLEST_PX = 662;
+/** Beside the head that is open, about as tall as that; above it, on a narrow screen, no taller than a screen. */
+const [TALLEST_PX, TALLEST_NARROW_PX] = [900, 662];
 const LARGEST_PX = 64;
 /** In a list: room for "L24 H4" and two decimals under a thumbnail. */
 const [LISTED_PX, LISTED_GAP, CAPTION_PX] = [44, 6, 34];
@@ -23,13 +24,15 @@ const [LISTED_PX, LISTED_GAP, CAPTION_PX] = [44, 6, 34];
  */
 
 /**
- * Layers down, heads across, a gap between K/V groups: 30 x 9 thumbnails of 20 px, 2 x 2 of 64.
+ * Layers down, heads across, a gap between K/V groups: 30 x 9 thumbnails of 27 px in 300, 2 x 2 of 64.
  * @param {Heads} shape
  * @param {number} width CSS pixels to spend
+ * @param {boolean} wide the open head stands beside it
  * @returns {Layout}
  */
-export function byLayer({ L, N, K }, width) {
-  const tallest = matchMedia("(pointer: coarse)").matches ? TALLEST_PX * 1.25 : TALLEST_PX;
+export function byLayer({ L, N, K }, width, wide) {
+  const narrow = matchMedia("(pointer: coarse)").matches ? TALLEST_NARROW_PX * 1.25 : TALLEST_NARROW_PX;
+  const tallest = wide ? TALLEST_PX : narrow;
   const across = Math.floor((width - LABELS - (K - 1) * (GROUP_GAP - GAP)) / N) - GAP;
   const size = Math.max(8, Math.min(LARGEST_PX, across, Math.floor(tallest / L) - GAP));
   const x = (/** @type {number} */ n) => LABELS + n * (size + GAP) + Math.floor(n / (N / K)) * (GROUP_GAP - GAP);

@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from tests.page.harness import SMALL_MS, Server, Watched, until, wait_picture
+from tests.page.harness import SMALL_MS, Held, Server, Watched, until, wait_picture
 
 pytestmark = pytest.mark.chromium
 VARIANTS = {"attention_fa2", "attention_texels", "attention_plain"}
@@ -82,3 +82,40 @@ def test_verify_waits_for_the_oracle_and_says_so(watched: Watched, small_server:
         return
     page.unroute("**/api/status")
     page.wait_for_selector("#proof-badge[data-verdict=passed]", timeout=SMALL_MS)
+
+
+# The run says a quarter of itself and then stands until finish().
+STANDS = """async () => {
+  const at = [...document.querySelectorAll("link[rel=modulepreload]")].map((link) => link.href);
+  const { store } = await import(at.find((href) => href.endsWith("/app/state.js")));
+  const { engine } = store.state;
+  const run = engine.run;
+  const gate = new Promise((resolve) => (globalThis.finish = resolve));
+  engine.run = async (ids, options) => {
+    engine.run = run;
+    options.onProgress(0.25);
+    await gate;
+    return run(ids, options);
+  };
+}"""
+
+
+def test_verify_counts_what_is_done_and_the_seconds(watched: Watched, small_server: Server):
+    page = watched.open(small_server.url + "#p=the%20cat%20sat%20on%20the%20mat")
+    page.evaluate(STANDS)
+    comparing = Held(page, "**/api/oracle/trace")
+    page.locator("#proof-badge").focus()
+    page.keyboard.press("Enter")
+    page.locator("#verify-start").focus()
+    page.keyboard.press("Enter")
+    number = "document.querySelector('#verify-dialog .step-number').textContent"
+    until(page, f"/^25 % of this step, [1-9] s in all$/.test({number})")
+    focused = "document.activeElement.textContent"
+    assert page.evaluate(focused) == "Stop"
+    page.evaluate("finish()")
+    until(page, f"/^100 % of this step/.test({number})")  # asked for the embedding
+    comparing.release()
+    page.wait_for_selector("#proof-badge[data-verdict=passed]", timeout=SMALL_MS)
+    assert page.locator("#verify-dialog .progress-line").is_hidden()
+    assert page.evaluate(focused) == "Verify on this device"
+    watched.assert_clean(small_server.url)

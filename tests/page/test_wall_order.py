@@ -136,3 +136,16 @@ def test_prompt_without_repeats_says_that_nothing_repeats(page: Page):
     open_link(page, "#p=the&o=prompt.induction")
     wait_picture(page)
     page.wait_for_selector("#wall-order-note:has-text('nothing in it repeats')")
+
+
+def test_wall_of_many_layers_uses_the_width_there_is(page: Page):
+    """30 x 9 heads: beside the open head as wide as their panel; above it, on a phone, no taller than before."""
+    script = """async (width) => {
+      const at = document.querySelector("script[type=module]").src;
+      const { byLayer } = await import(new URL("wall_layout.js", at));
+      const layout = byLayer({ L: 30, N: 9, K: 3 }, width, width < 340);
+      return [layout.size, layout.width, layout.height];
+    }"""
+    size, width, height = page.evaluate(script, 300)
+    assert size == 27 and 300 - 9 < width <= 300 and height < 900
+    assert page.evaluate(script, 370)[0] == 20
