@@ -31,6 +31,8 @@ export class LensPanel {
     this.panel.append(this.pager.element, this.legend);
     /** @type {LensData | null} */
     this.data = null;
+    /** Whose rows there are. @type {LensData | null} */
+    this.laid = null;
     this.window = { from: 0, to: 0 };
     /** CSS pixels in view, and where they begin: kept, since to ask the browser in the middle of changes lays the page out once more. */
     this.width = 0;
@@ -61,12 +63,6 @@ export class LensPanel {
     return Math.max(1, Math.floor((this.width - LABEL_PX) / this.cell));
   }
 
-  /** CSS pixels of all columns, and so much more that the last place to scroll to begins with a whole one. */
-  get span() {
-    const { cell, shown, T } = this;
-    return T * cell + (T > shown ? Math.max(0, this.width - LABEL_PX - shown * cell) : 0);
-  }
-
   /** A new trace: forget the old cells, lay out the rows, fill. */
   async load() {
     const { trace, shown } = store.state;
@@ -92,7 +88,9 @@ export class LensPanel {
   #layout() {
     const { trace } = store.state;
     if (!trace) return;
-    this.rows.lay(trace.shape.L, this.cell, this.span);
+    this.rows.lay(trace.shape.L, this.cell, this.T);
+    this.pager.fit(this.T > this.shown ? LABEL_PX + this.shown * this.cell : null); // no slice of a column at an edge
+    this.laid = this.data;
     this.window = { from: 0, to: 0 };
     this.#reveal();
     this.fill();
@@ -102,9 +100,9 @@ export class LensPanel {
   #reveal() {
     const { cell } = this;
     const left = position(store.state) * cell;
-    const room = this.width - LABEL_PX;
+    const room = this.shown * cell;
     const before = this.left;
-    this.left = Math.max(0, Math.min(this.left, this.span - room));
+    this.left = Math.max(0, Math.min(this.left, this.T * cell - room));
     if (left < this.left) this.left = left;
     // Whole columns only: half a word at the edge reads as another word.
     else if (left + cell > this.left + room) this.left = Math.ceil((left + cell - room) / cell) * cell;
@@ -114,7 +112,7 @@ export class LensPanel {
   /** Makes the elements of the columns in view and asks for what they lack. */
   fill() {
     const { data } = this;
-    if (!data || this.width === 0) return;
+    if (!data || this.laid !== data || this.width === 0) return;
     const { from, to } = this.#visible();
     if (from !== this.window.from || to !== this.window.to) {
       this.window = { from, to };
@@ -124,8 +122,8 @@ export class LensPanel {
       mark();
       if (focused && !this.grid.contains(document.activeElement)) this.#selectedCell()?.focus({ preventScroll: true });
     }
-    const [first, room] = [Math.ceil(this.left / this.cell), this.width - LABEL_PX];
-    this.pager.show({ first, end: Math.min(this.T, Math.floor((this.left + room) / this.cell)), T: this.T });
+    const end = Math.floor(this.left / this.cell) + this.shown; // of whole columns
+    this.pager.show({ first: Math.ceil(this.left / this.cell), end: Math.min(this.T, end), T: this.T });
     data.want({ position: position(store.state), depth: chosenDepth(store.state), from, to });
     this.#progress();
   }

@@ -24,13 +24,13 @@ export class LensRows {
    * Rows without cells: names of the positions, then depth L down to 0.
    * @param {number} L
    * @param {number} cell CSS pixels of a column
-   * @param {number} span of all columns
+   * @param {number} T
    */
-  lay(L, cell, span) {
+  lay(L, cell, T) {
     this.cell = cell;
     this.turn += 1;
     const depths = Array.from({ length: L + 1 }, (_, i) => L - i);
-    this.grid.replaceChildren(...[null, ...depths].map((depth) => lensRow(depth, LABEL_PX + span)));
+    this.grid.replaceChildren(...[null, ...depths].map((depth) => lensRow(depth, LABEL_PX + T * cell)));
   }
 
   /**

@@ -8,7 +8,8 @@ import { h } from "./dom.js";
 /**
  * @param {HTMLElement} grid what scrolls
  * @param {(columns: number) => void} page goes so many columns on; negative: back
- * @returns {{element: HTMLElement, show: (seen: Seen) => void}}
+ * @returns {{element: HTMLElement, fit: (width: number | null) => void, show: (seen: Seen) => void}} fit: CSS pixels of what is
+ *   in view; null: all there are
  */
 export function lensScroll(grid, page) {
   let shown = 1;
@@ -28,5 +29,6 @@ export function lensScroll(grid, page) {
     earlier.setAttribute("aria-disabled", String(!more.before));
     later.setAttribute("aria-disabled", String(!more.after));
   };
-  return { element: h("div", {}, box, pager), show };
+  const fit = (/** @type {number | null} */ width) => void (box.style.width = width === null ? "" : `${width}px`);
+  return { element: h("div", {}, box, pager), fit, show };
 }
