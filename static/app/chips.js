@@ -54,11 +54,9 @@ export function tokenChips() {
     first = inside(first + step * WINDOW);
     draw(false);
   };
-  pager.append(
-    h("button", { type: "button", class: "quiet", text: "Earlier", "aria-label": "Earlier tokens", onclick: () => page(-1) }),
-    range,
-    h("button", { type: "button", class: "quiet", text: "Later", "aria-label": "Later tokens", onclick: () => page(1) }),
-  );
+  const earlier = h("button", { type: "button", class: "quiet", text: "Earlier", "aria-label": "Earlier tokens", onclick: () => page(-1) });
+  const later = h("button", { type: "button", class: "quiet", text: "Later", "aria-label": "Later tokens", onclick: () => page(1) });
+  pager.append(earlier, range, later);
 
   /** @param {boolean} follow bring the selected token into the window */
   const draw = (follow) => {
@@ -78,6 +76,8 @@ export function tokenChips() {
     strip.hidden = typed.length === 0;
     strip.classList.toggle("refused", promptError !== null);
     pager.hidden = typed.length <= WINDOW;
+    earlier.setAttribute("aria-disabled", String(first === 0));
+    later.setAttribute("aria-disabled", String(first + shown.length === typed.length));
     range.textContent = `tokens ${count(first)}–${count(first + shown.length - 1)} of ${count(typed.length)}`;
     const none = prompt === "" ? "Nothing to look at yet: type a prompt, or choose an example." : "";
     details.textContent = typed[chosen] ? tokenWords(typed[chosen], chosen) : none;

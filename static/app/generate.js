@@ -16,6 +16,7 @@ const SETTINGS = /** @type {const} */ ([
   ["maxTokens", "max-tokens", "Tokens", 1, "stops after this many"],
 ]);
 
+const NOTHING = "For the model the text ends here: 0 tokens. Another prompt, or a temperature above 0, may go on.";
 /** The link has room for so many. */
 const DIGITS = 6;
 
@@ -131,7 +132,9 @@ export function mountGenerate(panel) {
       }
       const seconds = ((performance.now() - began) / 1000).toFixed(1);
       const end = ended ? "; there the model ended its text" : "";
-      say(mine.signal.aborted ? `Stopped after ${plural(made.length, "token")}.` : `${plural(made.length, "token")} in ${seconds} s${end}`);
+      const none = ended && made.length === 0;
+      if (mine.signal.aborted) say(`Stopped after ${plural(made.length, "token")}.`);
+      else say(none ? NOTHING : `${plural(made.length, "token")} in ${seconds} s${end}`);
     } catch (error) {
       const stopped = mine.signal.aborted;
       if (stopped) say(`Stopped after ${plural(made.length, "token")}.`);

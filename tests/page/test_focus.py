@@ -83,3 +83,14 @@ def test_lens_says_which_positions_are_in_view_and_leads_to_the_others(page: Pag
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     until(page, f"{said}.startsWith('positions {last - first + 1}–')")
+
+
+def test_pager_of_the_chips_says_where_it_ends(page: Page):
+    """Also of a prompt that is refused: its chips are there to be looked at."""
+    open_link(page, "#p=" + "b%20c%20d%20e%20" * 40)
+    page.wait_for_selector("#prompt-error:visible")
+    ends = "[...document.querySelectorAll('.chips-box .pager button')].map((button) => button.ariaDisabled).join()"
+    said = "document.querySelector('.chips-box .pager span').textContent"
+    until(page, f"{ends} === 'false,true' && {said} === 'tokens 160–319 of 320'")
+    page.get_by_role("button", name="Earlier tokens").click()
+    until(page, f"{ends} === 'true,false' && {said} === 'tokens 0–159 of 320'")

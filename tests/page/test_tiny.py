@@ -209,3 +209,11 @@ def test_readme_picture_shows_the_opening(watched: Watched, tiny_server: Server)
     wait_lens(page)
     page.wait_for_selector("#rank-story")
     check_readme_picture(page)
+
+
+def test_a_text_that_ends_for_the_model_is_said_to(watched: Watched, tiny_server: Server):
+    """The opening ends with a full stop, after which the model writes nothing: no count of tokens explains that."""
+    page = watched.open(tiny_server.url)
+    page.locator("#generate").click()
+    until(page, "document.querySelector('#generate-note').textContent.startsWith('For the model the text ends here')")
+    assert page.locator("#take").is_hidden() and page.locator("#generated").is_hidden()
