@@ -184,22 +184,10 @@ def check_lens(driver, rows, D, V, fmt, chunks=1, k=10, variant=None) -> None:
     full[V // 2 : V // 2 + twins] = full[1 : 1 + twins]  # ... each with a twin of the same logit: lower id first
     targets[:3] = [0xFFFFFFFF, V // 2, 1][:rows]
     tables, pieces, w = in_pieces(full, fmt, chunks)
-    scratch = lens_ops.lens_scratch(tables, rows=rows, D=D, V=V, fmt=fmt, k=k, variant=variant)
-    dispatches = lens_ops.lens(
-        "x",
-        tables,
-        "targets",
-        "ids",
-        "logits",
-        "stats",
-        **{n: n for n in scratch},
-        rows=rows,
-        D=D,
-        V=V,
-        fmt=fmt,
-        k=k,
-        variant=variant,
-    )
+    how = {"rows": rows, "D": D, "V": V, "fmt": fmt, "k": k, "variant": variant}
+    scratch = lens_ops.lens_scratch(tables, **how)
+    own = {name: name for name in scratch}
+    dispatches = lens_ops.lens("x", tables, "targets", "ids", "logits", "stats", **own, **how)
     outputs = {"ids": ("u4", (rows, k)), "logits": ("f4", (rows, k)), "stats": ("f4", (rows, 4))}
     got = driver.run(Job(dispatches, {"x": x, "targets": targets, **pieces}, outputs, scratch))
 

@@ -45,54 +45,64 @@ def offered(probe: Probe, report: Report) -> list[dict]:
 
 def claims(probe: Probe, report: Report) -> list[Claim]:
     """The four prompts, the first being the one the page opens on."""
+    return [make(probe, report) for make in (_coreference, _induction, _names, _tables)]
 
-    def ids(text: str) -> list[int]:
-        return probe.tokens.encode(text)
 
-    cat, red, mary, sql = ids(DEFAULT_PROMPT), ids(REPEATED), ids(NAMES), ids(TABLES)
-    opening = [i for i, id in enumerate(sql) if id == probe.one(" (")][1]
-    columns = tuple(sql.index(probe.one(f" {column}"), opening) for column in ("speed", "color", "year", "brand"))
-    return [
-        Claim(
-            id="coreference",
-            title="What does “it” mean?",
-            text=DEFAULT_PROMPT,
-            head=report.reference_head(),
-            query=last(cat, probe.one(" it")),
-            keys=(cat.index(probe.one(" cat")),),
-            why="from “it” this head looks back at “cat”, not at “mat”, and the likeliest next word is what a "
-            "cat does, “{next}”",
-        ),
-        Claim(
-            id="induction",
-            title="Say it again",
-            text=REPEATED,
-            head=report.best("induction")[1:],
-            query=red.index(probe.one(" stone"), 5),
-            keys=(red.index(probe.one(" stone")) + 1,),
-            why="from the second “stone” this head looks at what followed the first one, “map”, and that comes next",
-        ),
-        Claim(
-            id="names",
-            title="Who gets the drink?",
-            text=NAMES,
-            head=report.best("receiver_first")[1:],
-            query=len(mary) - 1,
-            keys=(mary.index(probe.one(" Mary")),),
-            why="from the last “to” this head looks at the one name that has not given anything, “Mary”, and that "
-            "comes next",
-        ),
-        Claim(
-            id="tables",
-            title="Which table has this column?",
-            text=TABLES,
-            head=report.look_up_head()[1:],
-            query=len(sql) - 1,
-            keys=columns,
-            why="from “AND” this head looks up the columns of “cars”, the table that FROM names, and one of them, "
-            "“{next}”, comes next",
-        ),
-    ]
+def _coreference(probe: Probe, report: Report) -> Claim:
+    ids = probe.tokens.encode(DEFAULT_PROMPT)
+    return Claim(
+        id="coreference",
+        title="What does “it” mean?",
+        text=DEFAULT_PROMPT,
+        head=report.reference_head(),
+        query=last(ids, probe.one(" it")),
+        keys=(ids.index(probe.one(" cat")),),
+        why="from “it” this head looks back at “cat”, not at “mat”, and the likeliest next word is what a "
+        "cat does, “{next}”",
+    )
+
+
+def _induction(probe: Probe, report: Report) -> Claim:
+    ids, stone = probe.tokens.encode(REPEATED), probe.one(" stone")
+    return Claim(
+        id="induction",
+        title="Say it again",
+        text=REPEATED,
+        head=report.best("induction")[1:],
+        query=ids.index(stone, 5),
+        keys=(ids.index(stone) + 1,),
+        why="from the second “stone” this head looks at what followed the first one, “map”, and that comes next",
+    )
+
+
+def _names(probe: Probe, report: Report) -> Claim:
+    ids = probe.tokens.encode(NAMES)
+    return Claim(
+        id="names",
+        title="Who gets the drink?",
+        text=NAMES,
+        head=report.best("receiver_first")[1:],
+        query=len(ids) - 1,
+        keys=(ids.index(probe.one(" Mary")),),
+        why="from the last “to” this head looks at the one name that has not given anything, “Mary”, and that "
+        "comes next",
+    )
+
+
+def _tables(probe: Probe, report: Report) -> Claim:
+    ids = probe.tokens.encode(TABLES)
+    opening = [i for i, id in enumerate(ids) if id == probe.one(" (")][1]
+    columns = tuple(ids.index(probe.one(f" {column}"), opening) for column in ("speed", "color", "year", "brand"))
+    return Claim(
+        id="tables",
+        title="Which table has this column?",
+        text=TABLES,
+        head=report.look_up_head()[1:],
+        query=len(ids) - 1,
+        keys=columns,
+        why="from “AND” this head looks up the columns of “cars”, the table that FROM names, and one of them, "
+        "“{next}”, comes next",
+    )
 
 
 def described(probe: Probe, claim: Claim) -> dict:
