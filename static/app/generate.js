@@ -56,122 +56,168 @@ function hindrance() {
   return stale || shown.length === 0 ? "The prompt in the box is not computed yet." : null;
 }
 
-/** @param {HTMLElement} panel */
-export function mountGenerate(panel) {
-  const { element: settings, fields } = samplingFields();
-  const go = h("button", { type: "button", class: "primary", id: "generate", text: "Generate" });
-  const stop = h("button", { type: "button", id: "stop", text: "Stop", hidden: true });
-  const take = h("button", { type: "button", id: "take", text: "Put into the prompt", hidden: true });
-  const output = h("p", { class: "generated", id: "generated", hidden: true, tabindex: -1 });
-  const note = h("p", { class: "small dim", role: "status", id: "generate-note" });
-  const progress = stepProgress();
-  const refused = h("p", { class: "small dim", id: "generate-refused" });
-  panel.append(
-    h(
-      "div",
-      { class: "generate" },
-      h("div", { class: "row" }, go, stop, take, progress.element),
-      refused,
-      note,
-      output, // above the settings: open, they would push it off the screen
-      h("details", {}, h("summary", { class: "small", text: "Sampling" }), settings),
-    ),
-  );
-
-  /** @type {AbortController | null} */
-  let running = null;
-  let text = "";
-  let from = "";
-  /** Ids of the prompt that the text was written on from. */
-  let base = "";
-  /** @param {string} words @param {boolean} [wrong] */
-  const say = (words, wrong = false) => {
-    note.textContent = words;
-    note.classList.toggle("error", wrong);
-    note.classList.toggle("dim", !wrong);
-  };
-  const show = () => {
-    output.hidden = text === "";
-    output.replaceChildren(h("span", { class: "dim", text: from.slice(-60) }), h("mark", { text }));
-  };
-  const run = async () => {
-    const { engine, tokens, shown, entry, prompt } = store.state;
-    if (!engine || !tokens || hindrance() !== null) return;
-    const bad = fields.find(wrong);
-    for (const field of fields) field.setAttribute("aria-invalid", String(field === bad));
-    if (bad) return say(wrong(bad) ?? "", true);
-    running = new AbortController();
-    const mine = running;
-    [text, from] = ["", prompt];
-    stop.hidden = false;
-    passFocus(go, stop);
-    go.disabled = true;
-    take.hidden = true;
-    show();
-    say("Generating: reading the prompt.");
-    progress.start();
-    const ids = shown.map((piece) => piece.id);
-    base = ids.join();
+/** A text that is written on from the prompt on the screen; it belongs to that prompt, as text and as tokens. */
+class Continuation {
+  /** @param {import("./state.js").State} state */
+  constructor({ shown, prompt }) {
+    this.from = prompt;
+    this.ids = shown.map((piece) => piece.id);
     /** @type {number[]} */
-    const made = [];
-    let ended = false;
-    const began = performance.now();
-    try {
-      const { maxTokens, temperature, topK, topP, seed } = store.state;
-      const sampling = { temperature, topK, topP, seed };
-      const room = Math.min(maxTokens, (entry?.max_tokens ?? 0) - ids.length);
-      if (room < 1) throw new Error("The prompt already fills the model's context; shorten it to generate.");
-      for await (const { id } of engine.generate(ids, { ...sampling, maxTokens: room, stopIds: engine.stopIds, signal: mine.signal })) {
-        if (mine.signal.aborted) break;
-        ended = engine.stopIds.includes(id);
-        if (ended) break; // a sign to stop, no text: taken over it would be cut into pieces
-        made.push(id);
-        text = tokens.decode([...ids, ...made]).slice(tokens.decode(ids).length);
-        show();
-        say(`Generating: ${plural(made.length, "token")} so far.`);
-      }
-      const seconds = ((performance.now() - began) / 1000).toFixed(1);
-      const end = ended ? "; there the model ended its text" : "";
-      const none = ended && made.length === 0;
-      if (mine.signal.aborted) say(`Stopped after ${plural(made.length, "token")}.`);
-      else say(none ? NOTHING : `${plural(made.length, "token")} in ${seconds} s${end}`);
-    } catch (error) {
-      const stopped = mine.signal.aborted;
-      if (stopped) say(`Stopped after ${plural(made.length, "token")}.`);
-      else say(/** @type {Error} */ (error).message, true);
+    this.made = [];
+    this.text = "";
+    this.stopping = new AbortController();
+  }
+
+  /** Whether this prompt is in the box and in the picture. @param {import("./state.js").State} state */
+  belongsTo({ shown, prompt }) {
+    return prompt === this.from && shown.map((piece) => piece.id).join() === this.ids.join();
+  }
+
+  /**
+   * Write on, token by token, until it is stopped or the model's end; `onText` after each.
+   * @param {import("./state.js").State} state @param {() => void} onText
+   * @returns {Promise<boolean>} whether the model ended its text
+   */
+  async write({ engine, tokens, entry, maxTokens, temperature, topK, topP, seed }, onText) {
+    if (!engine || !tokens) return false;
+    const { ids, made } = this;
+    const { signal } = this.stopping;
+    const room = Math.min(maxTokens, (entry?.max_tokens ?? 0) - ids.length);
+    if (room < 1) throw new Error("The prompt already fills the model's context; shorten it to generate.");
+    const wanted = { temperature, topK, topP, seed, maxTokens: room, stopIds: engine.stopIds, signal };
+    for await (const { id } of engine.generate(ids, wanted)) {
+      if (signal.aborted) return false;
+      if (engine.stopIds.includes(id)) return true; // a sign to stop, no text: taken over it would be cut into pieces
+      made.push(id);
+      this.text = tokens.decode([...ids, ...made]).slice(tokens.decode(ids).length);
+      onText();
     }
+    return false;
+  }
+}
+
+/** Buttons, text and lines to say things in. */
+class Panel {
+  /** @param {HTMLElement} element */
+  constructor(element) {
+    const { element: settings, fields } = samplingFields();
+    this.fields = fields;
+    this.go = h("button", { type: "button", class: "primary", id: "generate", text: "Generate" });
+    this.stop = h("button", { type: "button", id: "stop", text: "Stop", hidden: true });
+    this.take = h("button", { type: "button", id: "take", text: "Put into the prompt", hidden: true });
+    this.output = h("p", { class: "generated", id: "generated", hidden: true, tabindex: -1 });
+    this.note = h("p", { class: "small dim", role: "status", id: "generate-note" });
+    this.refused = h("p", { class: "small dim", id: "generate-refused" });
+    this.progress = stepProgress();
+    const buttons = h("div", { class: "row" }, this.go, this.stop, this.take, this.progress.element);
+    const sampling = h("details", {}, h("summary", { class: "small", text: "Sampling" }), settings);
+    // The output stands above the settings: open, they would push it off the screen.
+    element.append(h("div", { class: "generate" }, buttons, this.refused, this.note, this.output, sampling));
+  }
+
+  /** @param {string} words @param {boolean} [wrong] */
+  say(words, wrong = false) {
+    this.note.textContent = words;
+    this.note.classList.toggle("error", wrong);
+    this.note.classList.toggle("dim", !wrong);
+  }
+
+  /** @param {Continuation | null} written @param {boolean} running */
+  show(written, running) {
+    const text = written?.text ?? "";
+    this.output.hidden = text === "";
+    this.output.replaceChildren(h("span", { class: "dim", text: written?.from.slice(-60) ?? "" }), h("mark", { text }));
+    this.take.hidden = running || text === "";
+  }
+
+  /** Whether every setting is one; the first that is not is marked, and why is said. */
+  check() {
+    const bad = this.fields.find(wrong);
+    for (const field of this.fields) field.setAttribute("aria-invalid", String(field === bad));
+    if (bad) this.say(wrong(bad) ?? "", true);
+    return !bad;
+  }
+
+  /** Stop takes the place of Generate, and its focus. */
+  begin() {
+    this.stop.hidden = false;
+    passFocus(this.go, this.stop);
+    this.allow(true);
+    this.progress.start();
+  }
+
+  /** Generate is back in its place. */
+  end() {
+    this.progress.stop();
+    this.allow(false);
+    passFocus(this.stop, this.go);
+    this.stop.hidden = true;
+  }
+
+  /** @param {boolean} running */
+  allow(running) {
+    const why = hindrance();
+    this.go.disabled = why !== null || running;
+    this.go.title = why ?? "";
+    this.refused.textContent = store.state.promptError ? why : "";
+  }
+}
+
+/** @param {HTMLElement} element */
+export function mountGenerate(element) {
+  const panel = new Panel(element);
+  /** What is on the screen. @type {Continuation | null} */
+  let written = null;
+  /** @type {Continuation | null} */
+  let running = null;
+  const run = async () => {
+    if (hindrance() !== null || !panel.check()) return;
+    const mine = (written = running = new Continuation(store.state));
+    panel.begin();
+    panel.show(mine, true);
+    panel.say("Generating: reading the prompt.");
+    const last = await finalWords(mine, () => {
+      panel.show(mine, true);
+      panel.say(`Generating: ${plural(mine.made.length, "token")} so far.`);
+    });
     running = null;
-    progress.stop();
-    if (base === "") forget(); // its prompt went away meanwhile
-    allow();
-    passFocus(stop, go);
-    stop.hidden = true;
-    take.hidden = text === "";
+    panel.show(written, false);
+    if (written === mine) panel.say(...last); // else its prompt went away meanwhile
+    panel.end();
   };
-  const forget = () => {
-    [text, from, base] = ["", "", ""];
-    take.hidden = true;
-    show();
-    say("");
-  };
-  go.addEventListener("click", () => void run());
-  stop.addEventListener("click", () => running?.abort());
-  take.addEventListener("click", () => {
-    writePrompt(from + text, { now: true });
+  panel.go.addEventListener("click", () => void run());
+  panel.stop.addEventListener("click", () => running?.stopping.abort());
+  panel.take.addEventListener("click", () => {
+    if (!written) return;
+    writePrompt(written.from + written.text, { now: true });
     goToPrompt();
   });
-  store.on(["engine"], () => running?.abort());
-  // What was written on belongs to one prompt, as text and as tokens: with another in the box or in the picture it goes.
-  store.on(["shown", "prompt"], ({ shown, prompt }) => {
-    if (base === "" || (prompt === from && shown.map((piece) => piece.id).join() === base)) return;
-    running?.abort();
-    forget();
+  store.on(["engine"], () => running?.stopping.abort());
+  store.on(["shown", "prompt"], (state) => {
+    if (!written || written.belongsTo(state)) return;
+    running?.stopping.abort();
+    written = null;
+    panel.show(null, running !== null);
+    panel.say("");
   });
-  const allow = () => {
-    const why = hindrance();
-    go.disabled = why !== null || running !== null;
-    go.title = why ?? "";
-    refused.textContent = store.state.promptError ? why : "";
-  };
-  store.on(["engine", "shown", "stale", "promptError", "prompt"], allow);
+  store.on(["engine", "shown", "stale", "promptError", "prompt"], () => panel.allow(running !== null));
+}
+
+/**
+ * Write on until the end, and say how it ended.
+ * @param {Continuation} mine @param {() => void} onText @returns {Promise<[words: string, wrong: boolean]>}
+ */
+async function finalWords(mine, onText) {
+  const began = performance.now();
+  const { signal } = mine.stopping;
+  const count = () => plural(mine.made.length, "token");
+  try {
+    const ended = await mine.write(store.state, onText);
+    if (ended && mine.made.length === 0) return [NOTHING, false];
+    const seconds = ((performance.now() - began) / 1000).toFixed(1);
+    if (!signal.aborted) return [`${count()} in ${seconds} s${ended ? "; there the model ended its text" : ""}`, false];
+  } catch (error) {
+    if (!signal.aborted) return [/** @type {Error} */ (error).message, true];
+  }
+  return [`Stopped after ${count()}.`, false];
 }

@@ -8,6 +8,7 @@
  * what webgpu/candidates.wgsl kept of it, or says that it cannot tell.
  * @module
  */
+import { logSumExp } from "./maths.js";
 
 /** @typedef {{temperature?: number, topK?: number, topP?: number}} Sampling topK 0 and topP 1 keep every token */
 /**
@@ -54,18 +55,10 @@ export function sample(logits, { temperature = 1, topK = 0, topP = 1 }, random) 
 }
 
 /** The largest logit's id, the lowest of equals. @param {Float32Array} logits */
-export function argmax(logits) {
+function argmax(logits) {
   let best = 0;
   for (let i = 1; i < logits.length; i++) if (logits[i] > logits[best]) best = i;
   return best;
-}
-
-/** ln of the sum of exponentials. @param {Float32Array} logits */
-export function logSumExp(logits) {
-  const most = logits[argmax(logits)];
-  let sum = 0;
-  for (const logit of logits) sum += Math.exp(logit - most);
-  return most + Math.log(sum);
 }
 
 /**
