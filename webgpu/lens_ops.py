@@ -103,7 +103,7 @@ def lens(
                 {"TOP_K": k, "MANY": rows > 4} if quads else {**weights, "TOP_K": k},
                 {**shape, "tile": tile, "part0": part0, "parts": parts},
                 fold(
-                    ceil_div(ceil_div(rows, 8 if rows > 4 else 4) * ceil_div(tiles, 4), 4)
+                    ceil_div(ceil_div(rows, 8 if rows > 4 else 4) * ceil_div(tiles, 4), 2)
                     if quads
                     else ceil_div(ceil_div(rows, 4) * tiles, 16)
                 ),

@@ -117,11 +117,11 @@ fn write4(half: u32, r0: u32, tile: u32) {
   }
 }
 
-@compute @workgroup_size(16)
+@compute @workgroup_size(8)
 fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) groups: vec3u,
         @builtin(subgroup_invocation_id) invocation: u32) {
   let lane = invocation % 4;
-  let quad = quadBroadcast((id.y * groups.x * 16 + id.x) / 4, 0u);
+  let quad = quadBroadcast((id.y * groups.x * 8 + id.x) / 4, 0u);
   let tiles = (p.v_count + p.tile - 1) / p.tile;
   let across = (tiles + 3) / 4;
   let own = quad % across * 4 + lane;

@@ -15,6 +15,7 @@ from webgpu.plan import SUBMIT_FLOPS, Builder
 from webgpu.slices import SLICE_ROWS
 
 TOP = 10  # tokens a lens row keeps
+LENS_ROWS = 8  # rows that lens_quads takes together; 9 cost what 16 do
 QUERY_FLOPS = 2_000_000_000
 WALL_FLOPS = 4_000_000_000
 WALL_BYTES = 16 << 20
@@ -118,7 +119,7 @@ def lens(
     )  # fmt: skip
     for dispatch in dispatches:
         multiplies = dispatch.kernel not in ("lens_target", "lens_merge", "lens_groups")
-        plan.emit(dispatch, 2 * rows * c.D * c.V // len(tables) if multiplies else 0)
+        plan.emit(dispatch, 2 * taken(rows) * c.D * c.V // len(tables) if multiplies else 0)
     return plan
 
 
@@ -127,7 +128,7 @@ def vocabulary(plan: Builder, head: Placed, rows: int) -> list[tuple[str, int, i
     D, V = plan.config.D, plan.config.V
     unit = lcm(4 * lens_ops.lens_tile(D, V, TOP), SLICE_ROWS)  # a quad of lens_quads owns four tiles
     tables, v0 = [], 0
-    for run in runs([head], max(plan.submit_flops // (2 * rows * D), 1), unit):
+    for run in runs([head], max(plan.submit_flops // (2 * taken(rows) * D), 1), unit):
         tables.append((run.weight, v0, run.rows, run.scales))
         v0 += run.rows
     return tables
@@ -145,4 +146,10 @@ def residual(plan: Builder, sources: list[tuple[int, int, int]]) -> str:
 
 def rows_per_query(config: Config) -> int:
     """How many rows one lens or logits query should take, so that its product with the vocabulary stays short."""
-    return max(1, min(256, QUERY_FLOPS // (2 * config.D * config.V)))
+    most = max(1, min(256, QUERY_FLOPS // (2 * config.D * config.V)))
+    return most // LENS_ROWS * LENS_ROWS or most
+
+
+def taken(rows: int) -> int:
+    """Rows that the lens multiplies for so many: eights, or one four."""
+    return LENS_ROWS // 2 if rows <= LENS_ROWS // 2 else -(-rows // LENS_ROWS) * LENS_ROWS

@@ -102,9 +102,14 @@ class Trace:
         -> ids and logprobs [rows,10] best first; entropy (nats), lse, target_logprob, target_rank [rows] (0 = best;
         without a target NaN and -1).
         """
-        self.within("layer", layer, 1, self.shape["L"] + 1)
-        self.within("position", row0, rows, len(self.ids))
-        return self.lens_of([(layer, row0, rows)], target)
+        return self.lens_at([(layer, row0, rows)], target)
+
+    def lens_at(self, sources: list[tuple[int, int, int]], target: int | None = None) -> dict[str, np.ndarray]:
+        """The same of rows of several layers, (layer, row0, rows) one after the other."""
+        for layer, row0, rows in sources:
+            self.within("layer", layer, 1, self.shape["L"] + 1)
+            self.within("position", row0, rows, len(self.ids))
+        return self.lens_of(sources, target)
 
     def lens(self) -> dict[str, np.ndarray]:
         """The whole logit lens: ids int32 and logprobs float32 [L+1,T,10]."""

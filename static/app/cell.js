@@ -31,7 +31,9 @@ export function mountCell() {
       ? waiting("Select a cell of the lens to see its ten best tokens.")
       : cell
         ? `ten likeliest; entropy ${three(cell.entropy)} nats`
-        : "being computed";
+        : state.lens?.stopped
+          ? "not computed: the lens is stopped"
+          : "being computed";
     fillBars(
       list,
       Array.from(cell ? cell.ids : [], (id, i) => ({

@@ -1,9 +1,9 @@
 // The logit lens: what each layer would say next. Layers up the side in the order the data flows, positions across, the
 // likeliest token in each cell, colour its probability. Only the columns in view exist as elements.
-import { count } from "../lib/numbers.js";
 import { announce, beforePaint, byId, h, panelTop } from "./dom.js";
 import { paintCell } from "./lens_cells.js";
 import { LensData } from "./lens_data.js";
+import { LensProgress } from "./lens_progress.js";
 import { LABEL_PX, LensRows } from "./lens_rows.js";
 import { lensScroll } from "./lens_scroll.js";
 import { WAITING_FOR, chosenDepth, position, select, store, waiting } from "./state.js";
@@ -16,7 +16,6 @@ export class LensPanel {
   constructor() {
     this.panel = byId("depth");
     this.about = h("p");
-    this.status = h("p", { class: "small dim", id: "lens-status" });
     this.grid = h("div", {
       class: "lens picture",
       id: "lens",
@@ -25,7 +24,12 @@ export class LensPanel {
       "aria-readonly": "true",
     });
     this.legend = h("p", { class: "small dim", id: "lens-legend" });
-    panelTop(byId("depth-title"), this.about, h("span", { class: "spacer" }), this.status);
+    this.progress = new LensProgress(
+      () => this.data,
+      () => store.set({ lensGrown: store.state.lensGrown + 1 }),
+      () => this.#selectedCell()?.focus({ preventScroll: true }),
+    );
+    panelTop(byId("depth-title"), this.about, h("span", { class: "spacer" }), this.progress.words, this.progress.button);
     this.rows = new LensRows(this.grid, (cell, layer, place) => this.#paint(cell, layer, place));
     this.pager = lensScroll(this.grid, (columns) => (this.grid.scrollLeft = Math.max(0, Math.round(this.left / this.cell + columns) * this.cell)));
     this.panel.append(this.pager.element, this.legend);
@@ -70,13 +74,13 @@ export class LensPanel {
     this.data = trace
       ? new LensData(
           trace,
-          (layer, row0, rows) => this.#arrived(layer, row0, rows),
-          (error) => this.#failed(error),
+          (places) => this.#arrived(places),
+          (error) => this.progress.fail(error),
         )
       : null;
     store.set({ lens: this.data });
     this.pager.element.hidden = this.legend.hidden = !trace;
-    this.status.textContent = "";
+    this.progress.clear();
     if (!trace) return;
     this.grid.setAttribute("aria-rowcount", String(trace.shape.L + 2));
     this.grid.setAttribute("aria-colcount", String(shown.length + 1));
@@ -125,7 +129,7 @@ export class LensPanel {
     const end = Math.floor(this.left / this.cell) + this.shown; // of whole columns
     this.pager.show({ first: Math.ceil(this.left / this.cell), end: Math.min(this.T, end), T: this.T });
     data.want({ position: position(store.state), depth: chosenDepth(store.state), from, to });
-    this.#progress();
+    this.#far();
   }
 
   /** @param {HTMLElement} cell @param {number} layer @param {number} place */
@@ -133,25 +137,19 @@ export class LensPanel {
     paintCell(cell, layer, place, this.data?.get(layer, place));
   }
 
-  /** @param {number} layer @param {number} row0 @param {number} rows */
-  #arrived(layer, row0, rows) {
-    for (let place = row0; place < row0 + rows; place += 1) {
+  /** @param {import("./lens_data.js").Place[]} places */
+  #arrived(places) {
+    for (const [layer, place] of places) {
       const cell = document.getElementById(`lens-${layer}-${place}`);
       if (cell) this.#paint(cell, layer, place);
     }
-    this.#progress();
-    if (layer === chosenDepth(store.state)) store.set({ lensGrown: store.state.lensGrown + 1 });
+    this.#far();
+    const depth = chosenDepth(store.state);
+    if (places.some(([layer]) => layer === depth)) store.set({ lensGrown: store.state.lensGrown + 1 });
   }
 
-  #progress() {
-    const { done, total } = this.data?.progress ?? { done: 0, total: 1 };
-    this.status.textContent = done < total ? `${count(done)} of ${count(total)} cells in view` : "";
-    this.panel.dataset.done = String(done === total);
-  }
-
-  /** @param {Error} error */
-  #failed(error) {
-    this.status.textContent = error.message;
+  #far() {
+    this.panel.dataset.done = String(this.progress.draw());
   }
 
   #selectedCell() {

@@ -54,7 +54,7 @@ export function lensCell(layer, position, left, width) {
  */
 export function paintCell(cell, layer, position, found) {
   const where = `${depthWords(layer)}, position ${position} ${spelled(store.state.shown[position])}`;
-  if (!found) return cell.setAttribute("aria-label", `${where}: being computed`);
+  if (!found) return cell.setAttribute("aria-label", `${where}: not computed yet`);
   const probability = Math.exp(found.logprobs[0]);
   const colour = cividis(probability);
   const piece = pieceOf(found.ids[0]);

@@ -1,20 +1,20 @@
-// Fills the logit lens piece by piece: first the cell that is looked at, then its column, then the visible rows from the
-// top. Each request is small, so that a slow device stays responsive and a new selection is served next.
+// Fills the logit lens piece by piece: first the cell that is looked at and its column, then the visible rows from the top.
+// A question takes cells of any layers, as many as the device answers soon: less costs a slow device more for each, and more
+// would keep a new selection waiting. It can be stopped and go on; what is there stays.
 
 import { later } from "./later.js";
 
 /** @typedef {{ids: number[], logprobs: number[], entropy: number}} LensCell */
 /** @typedef {{position: number, depth: number, from: number, to: number}} Wish visible positions are from..to-1 */
+/** @typedef {[layer: number, position: number]} Place */
 
-/** @typedef {{layer: number, row0: number, rows: number}} Part */
-
-/** A third of a second where a CPU stands in for a GPU; the kernels take eight rows together. */
-const [REQUEST_FLOPS, LEAST_ROWS] = [400_000_000, 8];
+/** Rows of the first question, which is what somebody waits for: the kernels take eight together. */
+const FIRST_ROWS = 8;
 
 export class LensData {
   /**
    * @param {import("./state.js").Trace} trace
-   * @param {(layer: number, row0: number, rows: number) => void} onCells
+   * @param {(places: Place[]) => void} onCells
    * @param {(error: Error) => void} onError
    */
   constructor(trace, onCells, onError) {
@@ -25,11 +25,9 @@ export class LensData {
     this.cells = new Map();
     /** @type {Wish | null} */
     this.wish = null;
-    this.working = false;
-    this.closed = false;
-    const { D, V } = trace.shape;
-    /** Rows of one request: a new prompt waits for the one that runs. */
-    this.atOnce = Math.max(LEAST_ROWS, Math.floor(REQUEST_FLOPS / (2 * D * V)));
+    this.working = this.stopped = this.closed = false;
+    /** Ends the question on its way. */
+    this.asking = new AbortController();
   }
 
   /**
@@ -43,11 +41,25 @@ export class LensData {
   /** @param {Wish} wish replaces the one before */
   want(wish) {
     this.wish = wish;
-    if (!this.working) void this.#work();
+    void this.#work();
   }
 
+  /** Asks for nothing more, and gives up the question on its way. */
+  stop() {
+    this.stopped = true;
+    this.asking.abort();
+  }
+
+  /** Goes on after `stop`. */
+  resume() {
+    this.stopped = false;
+    void this.#work();
+  }
+
+  /** Another prompt's cells are wanted. */
   close() {
     this.closed = true;
+    this.asking.abort();
   }
 
   /** Cells of the visible part, and how many are there: rows may fill all at once, so counting full ones would say none. */
@@ -59,60 +71,81 @@ export class LensData {
     return { done, total: (this.trace.shape.L + 1) * (to - from) };
   }
 
-  /** @param {number} layer @param {number} from @param {number} to @returns {[number, number] | null} first missing, count */
-  #missing(layer, from, to) {
-    let [first, last] = [-1, -1];
-    for (let position = from; position < to; position += 1) {
-      if (this.get(layer, position)) continue;
-      if (first < 0) first = position;
-      last = position;
-    }
-    return first < 0 ? null : [first, last - first + 1];
-  }
-
-  /** @returns {Part | null} */
-  #next() {
-    if (!this.wish) return null;
+  /** Every cell that is wanted, in the order in which it is. @returns {Generator<Place>} */
+  *#wanted() {
+    if (!this.wish) return;
     const { position, depth, from, to } = this.wish;
-    const layers = [depth, ...Array.from({ length: this.trace.shape.L + 1 }, (_, i) => this.trace.shape.L - i)];
-    for (const layer of layers) if (!this.get(layer, position)) return { layer, row0: position, rows: 1 };
+    const { L } = this.trace.shape;
+    const layers = [depth, ...Array.from({ length: L + 1 }, (_, i) => L - i).filter((layer) => layer !== depth)];
+    for (const layer of layers) yield [layer, position];
     if (this.trace.lensOrder === "columns") {
-      for (let place = to - 1; place >= from; place -= 1)
-        for (const layer of layers) if (!this.get(layer, place)) return { layer, row0: place, rows: 1 };
+      for (let place = to - 1; place >= from; place -= 1) for (const layer of layers) if (place !== position) yield [layer, place];
+    } else {
+      for (const layer of layers) for (let place = from; place < to; place += 1) if (place !== position) yield [layer, place];
     }
-    for (const layer of layers) {
-      const missing = this.#missing(layer, from, to);
-      if (missing) return { layer, row0: missing[0], rows: Math.min(missing[1], this.atOnce) };
-    }
-    return null;
   }
 
-  /** The wish may have changed while others had their turn. @returns {Promise<[Part | null, import("./state.js").LensRows | null]>} */
-  async #ask() {
-    const next = this.closed ? null : this.#next();
-    return [next, next && (await this.trace.lensRows(next))];
+  /** The cells of the next question. @returns {Place[]} */
+  #next() {
+    const most = this.cells.size === 0 ? Math.min(FIRST_ROWS, this.trace.lensAtOnce) : this.trace.lensAtOnce;
+    const byColumns = this.trace.lensOrder === "columns";
+    /** @type {Place[]} */
+    const places = [];
+    for (const [layer, position] of this.#wanted()) {
+      if (places.length === most) break;
+      if (this.get(layer, position)) continue;
+      if (byColumns && places.length > 0 && position !== places[0][1]) break; // of which each is an answer of its own
+      places.push([layer, position]);
+    }
+    return places;
+  }
+
+  get #wants() {
+    return !this.closed && !this.stopped && this.#next().length > 0;
+  }
+
+  /** The wish may have changed while others had their turn. @param {AbortSignal} signal */
+  async #ask(signal) {
+    const places = signal.aborted ? [] : this.#next();
+    if (places.length === 0) return;
+    const found = await this.trace.lensAt(runsOf(places), { signal });
+    if (signal.aborted) return;
+    places.forEach(([layer, position], i) => {
+      const part = [i * 10, i * 10 + 10];
+      const [ids, logprobs] = [found.ids, found.logprobs].map((values) => Array.from(values).slice(...part));
+      this.cells.set(layer * this.trace.shape.T + position, { ids, logprobs, entropy: found.entropy[i] });
+    });
+    this.onCells(places);
   }
 
   async #work() {
+    if (this.working) return;
     this.working = true;
-    try {
-      while (this.#next() && !this.closed) {
-        const [next, found] = await later(() => this.#ask());
-        if (!next || !found) break;
-        for (let i = 0; i < next.rows; i += 1) {
-          const part = [i * 10, i * 10 + 10];
-          const cell = {
-            ids: Array.from(found.ids).slice(...part),
-            logprobs: Array.from(found.logprobs).slice(...part),
-            entropy: found.entropy[i],
-          };
-          this.cells.set(next.layer * this.trace.shape.T + next.row0 + i, cell);
-        }
-        if (!this.closed) this.onCells(next.layer, next.row0, next.rows);
+    while (this.#wants) {
+      const { signal } = (this.asking = new AbortController());
+      try {
+        await later(() => this.#ask(signal));
+      } catch (error) {
+        if (signal.aborted) continue; // stopped, and perhaps going on by now
+        this.onError(/** @type {Error} */ (error));
+        break;
       }
-    } catch (error) {
-      if (!this.closed) this.onError(/** @type {Error} */ (error));
     }
     this.working = false;
   }
+}
+
+/**
+ * Cells one after the other as the trace takes them: [layer, row0, rows].
+ * @param {Place[]} places
+ */
+function runsOf(places) {
+  /** @type {[layer: number, row0: number, rows: number][]} */
+  const runs = [];
+  for (const [layer, position] of places) {
+    const last = runs[runs.length - 1];
+    if (last && last[0] === layer && last[1] + last[2] === position) last[2] += 1;
+    else runs.push([layer, position, 1]);
+  }
+  return runs;
 }

@@ -4,7 +4,8 @@ import { byId, h, passFocus } from "./dom.js";
 import { store } from "./state.js";
 
 const SHOW_MS = 500;
-const CANCEL_MS = 2000;
+/** What takes longer can be cancelled. */
+export const CANCEL_MS = 2000;
 
 /** @typedef {import("./state.js").Progress} Progress */
 

@@ -103,6 +103,7 @@ class ServerTrace {
     this.summaries = new Map();
     /** The oracle answers by position, so the lens is best filled column by column. */
     this.lensOrder = /** @type {const} */ ("columns");
+    this.lensAtOnce = this.shape.L + 1;
   }
 
   /** @param {string[]} include @param {{layers?: number[], positions?: number[]}} [options] */
@@ -221,11 +222,14 @@ class ServerTrace {
     return Promise.all(Array.from({ length: this.shape.L + 1 }, async (_, layer) => rankOf(await this.#depth(position, layer), target)));
   }
 
-  /** @param {{layer: number, row0: number, rows: number, target?: number}} request */
-  async lensRows({ layer, row0, rows, target }) {
-    const positions = Array.from({ length: rows }, (_, i) => row0 + i);
-    const found = await Promise.all(positions.map(async (position) => (await this.#summary(position))[layer]));
-    const targets = target === undefined ? [] : await Promise.all(positions.map((position) => this.#depth(position, layer)));
+  /**
+   * A question on its way is not ended by the signal: its column is kept for the next.
+   * @param {[layer: number, row0: number, rows: number][]} sources @param {{target?: number}} [options]
+   */
+  async lensAt(sources, { target } = {}) {
+    const places = sources.flatMap(([layer, row0, rows]) => Array.from({ length: rows }, (_, i) => [layer, row0 + i]));
+    const found = await Promise.all(places.map(async ([layer, position]) => (await this.#summary(position))[layer]));
+    const targets = target === undefined ? [] : await Promise.all(places.map(([layer, position]) => this.#depth(position, layer)));
     return {
       ids: found.flatMap(({ best }) => best.map(({ id }) => id)),
       logprobs: found.flatMap(({ best }) => best.map(({ logprob }) => logprob)),

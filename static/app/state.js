@@ -51,7 +51,9 @@ import { Store } from "./store.js";
  * @property {(asked: {out: number, reduce?: "max" | "mean"}, signal?: AbortSignal) => AsyncIterable<{layer0: number, layers: number,
  *   data: Float32Array}>} thumbnails whole patterns of all heads of some layers at a time, [layers*N*out*out]
  * @property {(position: number) => Promise<Float32Array>} logits
- * @property {(request: {layer: number, row0: number, rows: number, target?: number}) => Promise<LensRows>} lensRows
+ * @property {(sources: [layer: number, row0: number, rows: number][], options?: {target?: number, signal?: AbortSignal}) =>
+ *   Promise<LensRows>} lensAt rows of several layers, one after the other
+ * @property {number} lensAtOnce how many of them to ask for at once while the lens fills
  * @property {() => Promise<{ids: Uint32Array | Int32Array, logprobs: Float32Array}>} lens
  * @property {"rows" | "columns"} [lensOrder] how the lens is filled fastest; rows when absent
  * @property {(position: number, target: number, turn?: Turn) => Promise<ArrayLike<number>>} ranks in pieces, each when it is its turn
@@ -116,7 +118,7 @@ import { Store } from "./store.js";
  * @property {Record<string, string>} modelStates id -> what is known of its download, in words
  * @property {number} painted grows when the theme's colours change
  * @property {import("./lens_data.js").LensData | null} lens the cells of the logit lens so far
- * @property {number} lensGrown grows when the selected row of the lens gained cells
+ * @property {number} lensGrown grows when the selected row of the lens gained cells, or the lens is stopped or goes on
  * @property {import("./prompt_scores.js").PromptScores | null} promptScores of every head on the shown prompt, once asked for
  * @property {{trace: Trace, position: number, best: {id: number, logprob: number}[]} | null} next likeliest next tokens at the position of the trace they were asked for
  */

@@ -68,6 +68,8 @@ export class Kernels {
     this.pipelines = new Map();
     this.images = new Images(device.gpu);
     this.pool = new Pool();
+    /** Compiling takes cores from a device that a CPU stands in for: whoever times it looks here (`calm`). */
+    this.compiles = { begun: 0, running: 0 };
     this.none = this.buffer(16, NONE);
     /** What the device complained about since the last fence. @type {string | null} */
     this.complaint = null;
@@ -196,9 +198,18 @@ export class Kernels {
     const cached = this.pipelines.get(key);
     if (cached) return cached;
     const made = this.compile(kernel, overrides);
+    this.compiles.begun++;
+    this.compiles.running++;
     this.pipelines.set(key, made);
+    made.catch(() => {}).finally(() => void this.compiles.running--);
     made.catch(() => this.pipelines.delete(key)); // a failed fetch may succeed next time
     return made;
+  }
+
+  /** A watch on compiling: a function that says whether none went on since this call. */
+  calm() {
+    const { begun, running } = this.compiles;
+    return () => running === 0 && this.compiles.begun === begun;
   }
 
   /** @param {string} kernel @param {Record<string, number | boolean>} overrides */

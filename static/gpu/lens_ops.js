@@ -93,7 +93,7 @@ export function lens(given) {
       kernel: quads ? "lens_quads" : "lens_tile",
       overrides: quads ? { TOP_K: k, MANY: rows > 4 } : { ...weights, TOP_K: k },
       params: { ...shape, tile, part0, parts },
-      grid: fold(quads ? ceil(ceil(rows, rows > 4 ? 8 : 4) * ceil(tiles, 4), 4) : ceil(ceil(rows, 4) * tiles, 16)),
+      grid: fold(quads ? ceil(ceil(rows, rows > 4 ? 8 : 4) * ceil(tiles, 4), 2) : ceil(ceil(rows, 4) * tiles, 16)),
       bindings: { ...bindings, ...scratch },
     });
     part0 += tiles;

@@ -21,6 +21,8 @@ import { SLICE_ROWS } from "./slices.js";
 /** @typedef {[layer: number, row0: number, rows: number]} Source rows of the residual stream entering a layer (L: the last) */
 
 export const TOP = 10;
+/** Rows that lens_quads takes together; 9 cost what 16 do. */
+export const LENS_ROWS = 8;
 export const QUERY_FLOPS = 2_000_000_000;
 export const WALL_FLOPS = 4_000_000_000;
 export const WALL_BYTES = 16 * 2 ** 20;
@@ -113,7 +115,7 @@ export function lens(config, placed, { sources, choice = {}, submit_flops }) {
   for (const [name, bytes] of Object.entries(lensScratch(tables, how))) scratch[name] = plan.buffer(`lens_${name}`, bytes / 4);
   for (const dispatch of lensOps({ x, tables, targets, ids, logits: best, stats, ...scratch, ...how })) {
     const multiplies = !["lens_target", "lens_merge", "lens_groups"].includes(dispatch.kernel);
-    plan.emit(dispatch, multiplies ? Math.floor((2 * rows * D * V) / tables.length) : 0);
+    plan.emit(dispatch, multiplies ? Math.floor((2 * taken(rows) * D * V) / tables.length) : 0);
   }
   return plan;
 }
@@ -127,7 +129,7 @@ function vocabulary(plan, rows) {
   const quad = 4 * lensTile(D, V, TOP); // of lens_quads owns four tiles
   const unit = (quad / gcd(quad, SLICE_ROWS)) * SLICE_ROWS;
   let v0 = 0;
-  return runs([plan.tensor(plan.head())], Math.max(Math.floor(plan.submitFlops / (2 * rows * D)), 1), unit).map((run) => {
+  return runs([plan.tensor(plan.head())], Math.max(Math.floor(plan.submitFlops / (2 * taken(rows) * D)), 1), unit).map((run) => {
     v0 += run.rows;
     return [run.weight, v0 - run.rows, run.rows, run.scales];
   });
@@ -162,5 +164,11 @@ export function countRows(sources) {
  * @param {Config} config
  */
 export function rowsPerQuery({ D, V }) {
-  return Math.max(1, Math.min(256, Math.floor(QUERY_FLOPS / (2 * D * V))));
+  const most = Math.max(1, Math.min(256, Math.floor(QUERY_FLOPS / (2 * D * V))));
+  return Math.floor(most / LENS_ROWS) * LENS_ROWS || most;
+}
+
+/** Rows that the lens multiplies for so many: eights, or one four. @param {number} rows */
+function taken(rows) {
+  return rows <= LENS_ROWS / 2 ? LENS_ROWS / 2 : Math.ceil(rows / LENS_ROWS) * LENS_ROWS;
 }

@@ -198,8 +198,8 @@ export class Model {
     for (const plan of plans) {
       this.give(plan, buffers, total, list.slice(at, at + plan.T));
       at += plan.T;
-      const onDone = (/** @type {number} */ flops, /** @type {number} */ ms) => {
-        pace?.note(flops, ms);
+      const onDone = (/** @type {number} */ flops, /** @type {number} */ ms, /** @type {boolean} */ calm) => {
+        if (calm) pace?.note(flops, ms);
         onProgress?.((done += flops) / work);
       };
       await this.runSteps(plan, buffers, signal, onDone);
@@ -231,9 +231,9 @@ export class Model {
   }
 
   /**
-   * Run a plan's steps; `onDone` gets the work and ms of each step that has run.
+   * Run a plan's steps; `onDone` gets the work and ms of each step that has run, and whether nothing was compiled meanwhile.
    * @param {import("./plan.js").Builder} plan @param {Lookup} buffers @param {AbortSignal} [signal]
-   * @param {(flops: number, ms: number) => void} [onDone]
+   * @param {(flops: number, ms: number, calm: boolean) => void} [onDone]
    */
   async runSteps(plan, buffers, signal, onDone) {
     await Promise.all(await this.submitSteps(plan, buffers, signal, onDone));
@@ -244,7 +244,7 @@ export class Model {
    * The same up to the last submit: one step runs and one is ready, so that the device never waits and who comes next waits for
    * two at most. Gives what each step resolves with when it has run.
    * @param {import("./plan.js").Builder} plan @param {Lookup} buffers @param {AbortSignal} [signal]
-   * @param {(flops: number, ms: number) => void} [onDone]
+   * @param {(flops: number, ms: number, calm: boolean) => void} [onDone]
    */
   async submitSteps(plan, buffers, signal, onDone) {
     const every = this.every(buffers);
@@ -254,10 +254,10 @@ export class Model {
     for (const { copies, dispatches, flops } of plan.steps) {
       signal?.throwIfAborted();
       await this.kernels.run(copies, dispatches, every);
-      const start = performance.now();
+      const [start, calm] = [performance.now(), this.kernels.calm()];
       const finished = this.kernels.fence().then(() => {
         const now = performance.now();
-        onDone?.(flops, now - Math.max(start, last));
+        onDone?.(flops, now - Math.max(start, last), calm());
         last = now;
       });
       finished.catch(() => {}); // awaited below, or after an earlier failure that says the same

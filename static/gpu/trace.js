@@ -8,7 +8,7 @@
 import { attentionKernel, attentionOperation } from "./attention.js";
 import { Buffers } from "./buffers.js";
 import { BadQuery, batches, lensOf } from "./lens.js";
-import { countRows, layersPerQuery, logits, rowsPerQuery, thumbnailWords } from "./queries.js";
+import { LENS_ROWS, countRows, layersPerQuery, logits, rowsPerQuery, thumbnailWords } from "./queries.js";
 import { thumbnails as thumbnailsPlan, window as windowPlan } from "./queries.js";
 
 export { BadQuery };
@@ -21,8 +21,8 @@ export { BadQuery };
  */
 /** @typedef {import("./lens.js").LensRows} LensRows */
 
-/** The kernels take eight rows together. */
-const TURN_ROWS = 8;
+/** A question of the lens: less than half a second, which a newer prompt waits for at most; a GPU's is 256 rows. */
+const [QUESTION_SUBMITS, MOST_EIGHTS] = [4, 32];
 const MAX_ANSWER_BYTES = 64 * 2 ** 20;
 
 /** One prompt after its prefill. `destroy` frees its buffers. */
@@ -124,9 +124,26 @@ export class Trace {
    * @returns {Promise<LensRows>}
    */
   async lensRows({ layer, row0, rows, target = null }, signal) {
-    this.within("layer", layer, 1, this.shape.L + 1);
-    this.within("position", row0, rows, this.shape.T);
-    return lensOf(this, [[layer, row0, rows]], target, signal);
+    return this.lensAt([[layer, row0, rows]], { target, signal });
+  }
+
+  /**
+   * The same of rows of several layers, one after the other: a few layers of one position cost what so many positions do.
+   * @param {Source[]} sources @param {{target?: number | null, signal?: AbortSignal}} [options] @returns {Promise<LensRows>}
+   */
+  async lensAt(sources, { target = null, signal } = {}) {
+    for (const [layer, row0, rows] of sources) {
+      this.within("layer", layer, 1, this.shape.L + 1);
+      this.within("position", row0, rows, this.shape.T);
+    }
+    return lensOf(this, sources, target, signal);
+  }
+
+  /** How many rows to ask for at once while a picture of the lens fills: a few submits' work, in what the kernels take together. */
+  get lensAtOnce() {
+    const { D, V } = this.shape;
+    const rows = (QUESTION_SUBMITS * this.model.pace.flops) / (2 * D * V * LENS_ROWS);
+    return Math.max(1, Math.min(Math.floor(rows), MOST_EIGHTS)) * LENS_ROWS;
   }
 
   /** The whole logit lens: ids and logprobs [(L+1)*T*10]. @param {AbortSignal} [signal] */
@@ -138,7 +155,7 @@ export class Trace {
   }
 
   /**
-   * Rank of a token through depth at one position [L+1]; 0 = most likely. turn: asks TURN_ROWS layers when it is their turn;
+   * Rank of a token through depth at one position [L+1]; 0 = most likely. turn: asks LENS_ROWS layers when it is their turn;
    * without it all are asked together.
    * @param {number} position @param {number} target @param {<T>(ask: () => Promise<T>) => Promise<T>} [turn]
    */
@@ -147,7 +164,7 @@ export class Trace {
     const sources = Array.from({ length: this.shape.L + 1 }, (_, layer) => /** @type {Source} */ ([layer, position, 1]));
     /** @type {number[]} */
     const ranks = [];
-    for (const part of turn ? batches(sources, TURN_ROWS) : [sources]) {
+    for (const part of turn ? batches(sources, LENS_ROWS) : [sources]) {
       const ask = () => lensOf(this, part, target);
       ranks.push(...(await (turn ? turn(ask) : ask())).targetRank);
     }

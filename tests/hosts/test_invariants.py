@@ -130,6 +130,8 @@ def test_lens_rows_hold_what_the_logits_say(name, load):
     np.testing.assert_allclose(rows["target_logprob"], logprobs[:, target], atol=HOST_LENS_LOGPROB)
     np.testing.assert_allclose(rows["entropy"], -(probabilities * logprobs).sum(1), atol=HOST_LENS_LOGPROB)
     assert trace.ranks(13, target)[L] == rows["target_rank"][8]
+    several = trace.lens_at([(0, 3, 2), (L, 13, 1)], target)  # of several layers
+    assert several["target_rank"].tolist() == [*trace.lens_rows(0, 3, 2, target)["target_rank"], rows["target_rank"][8]]
     assert np.isnan(trace.lens_rows(0, 0, 2)["target_logprob"]).all()
     assert (trace.lens_rows(0, 0, 2)["target_rank"] == -1).all()
     trace.destroy()

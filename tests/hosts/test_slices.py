@@ -43,13 +43,24 @@ def test_chunks_get_smaller_behind_a_long_cache():
     assert chunks(100, 32, 10, 1) == [(0, 32), (32, 32), (64, 32), (96, 4)]
 
 
+def test_rows_of_the_lens_come_in_eights():
+    """Nine rows cost what sixteen do: a question is a multiple of eight, and a budget counts them so."""
+    assert [queries.taken(rows) for rows in (1, 4, 5, 8, 9, 35)] == [4, 4, 8, 8, 16, 40]
+    parsed, weights = placed(GOOD["smollm2"], "Q8_0")
+    assert queries.rows_per_query(parsed) == 32
+    for rows, tables in ((1, 1), (8, 2), (9, 3)):  # 226, 453 and 906 million operations
+        plan = queries.lens(parsed, weights, sources=[(3, 0, rows)], choice={"lens": "quads"}, submit_flops=320_000_000)
+        steps = [step for step in plan.steps if any(each.kernel == "lens_quads" for each in step.dispatches)]
+        assert len(steps) == tables and max(step.flops for step in steps) <= 320_000_000
+
+
 def work(dispatch) -> int:
     """Operations of the dispatches that multiply matrices or attend; 0 for others."""
     p = dispatch.params
     if dispatch.kernel.startswith(("matmul", "matvec")):
         return 2 * p.get("T", 1) * p["d_in"] * p["d_out"]
     if dispatch.kernel == "lens_quads":
-        return 2 * p["rows"] * p["D"] * p["v_count"]
+        return 2 * queries.taken(p["rows"]) * p["D"] * p["v_count"]
     return 4 * p["T"] * p["S"] * p["N"] * 64 if dispatch.kernel == "attention_texels" else 0
 
 
@@ -59,7 +70,7 @@ def test_no_dispatch_of_a_prompt_or_a_lens_passes_its_budget():
     plans = prefill(parsed, weights, T=900, capacity=900, keep=TRACE, choice=choice, submit_flops=MOST_LONG)
     plans.append(queries.lens(parsed, weights, sources=[(3, 0, 35)], choice=choice, submit_flops=MOST_LONG))
     dispatches = [dispatch for plan in plans for step in plan.steps for dispatch in step.dispatches]
-    assert max(map(work, dispatches)) <= MOST_LONG
+    assert max(map(work, dispatches)) <= MOST_LONG  # a lens counts the rows of its last eight whole
     assert max(step.flops for plan in plans for step in plan.steps) <= 1.01 * MOST_LONG
     for plan in plans[:-1]:  # each column of a product is written once, layer by layer
         made = [each for step in plan.steps for each in step.dispatches if each.bindings.get("out") == "gate_up"]

@@ -103,7 +103,7 @@ ASKED = """async () => {
     restore.push(() => (trace[name] = original));
   };
   globalThis.restore = [];
-  for (const name of ["window", "logits", "thumbnails", "lensRows", "ranks"]) {
+  for (const name of ["window", "logits", "thumbnails", "lensAt", "ranks"]) {
     put(name, (original) => function (...given) {
       const first = Number(wall.dataset.drawn) === Number(wall.dataset.layers);
       if (this !== old) questions.push([name, first]);
@@ -136,7 +136,7 @@ def test_the_picture_comes_before_lens_and_ranks_which_take_turns(tools: Page):
     names = [name for name, _ in asked]
     assert names[0] == "window" and names.count("window") == 1  # a row is a part of the whole head
     assert names.index("logits") < names.index("thumbnails")
-    lens = [drawn for name, drawn in asked if name in ("lensRows", "lens")]
+    lens = [drawn for name, drawn in asked if name in ("lensAt", "lens")]
     assert lens and all(lens)
     assert most == 1
 
@@ -215,3 +215,40 @@ def test_on_the_device_one_submit_runs_and_one_is_ready(tools: Page):
     )
     assert runs > 20
     assert most == 2
+
+
+CALM = """async () => {
+  const { model } = store.state.trace;
+  const { kernels, pace } = model;
+  const { fence, compile } = kernels;
+  let notes = 0;
+  pace.note = () => void notes++;
+  const { promise: held, resolve: release } = Promise.withResolvers();
+  const counted = async () => {
+    notes = 0;
+    (await model.run(store.state.trace.ids)).destroy();
+    return notes;
+  };
+  try {
+    const calm = await counted();
+    kernels.compile = () => held;
+    const all = kernels.pipeline("one that takes long", {});
+    const during = await counted();
+    release();
+    await all;
+    kernels.compile = async () => {};
+    kernels.fence = () => (void kernels.pipeline(`quick ${Math.random()}`, {}), fence.call(kernels));
+    const between = await counted();
+    kernels.fence = fence;
+    return [calm, during, between, await counted()];
+  } finally {
+    Object.assign(kernels, { fence, compile });
+    delete pace.note;
+  }
+}"""
+
+
+def test_a_submit_that_ran_while_something_was_compiled_says_nothing_of_the_device(tools: Page):
+    calm, during, between, after = tools.evaluate(CALM)
+    assert calm == after > 0
+    assert during == between == 0

@@ -1,7 +1,7 @@
 """Work that would hold up the page comes in pieces, which are counted here and never timed.
 
-Plan: the page's parts are made in slices, on a clock of ours that moves by so much at each look; a request of the lens
-has at most so many rows of the vocabulary's size, whatever is in view, and every cell in view comes once.
+Plan: the page's parts are made in slices, on a clock of ours that moves by so much at each look; a question of the lens
+takes what the device answers soon, the chosen column first, and every cell in view comes once.
 """
 
 import re
@@ -36,18 +36,18 @@ def test_parts_of_the_page_are_made_in_slices_of_15_ms(watched: Watched, small_s
     assert watched.page.evaluate("clock.slices") == slices
 
 
-LENS = """async ([D, V]) => {
+LENS = """async ([lensAtOnce, lensOrder]) => {
   const at = document.querySelector("script[type=module]").src;
   const { LensData } = await import(new URL("lens_data.js", at));
   const asked = [];
-  const lensRows = async (part) => {
-    asked.push([part.layer, part.row0, part.rows]);
-    const zeros = Array(part.rows * 10).fill(0);
+  const lensAt = async (sources) => {
+    asked.push(sources.flatMap(([layer, row0, rows]) => Array.from({ length: rows }, (_, i) => [layer, row0 + i])));
+    const zeros = Array(asked.at(-1).length * 10).fill(0);
     return { ids: zeros, logprobs: zeros, entropy: zeros };
   };
   await new Promise((resolve, reject) => {
     const came = () => data.progress.done === 3 * 40 && resolve();
-    const data = new LensData({ shape: { L: 2, T: 40, D, V }, lensRows }, came, reject);
+    const data = new LensData({ shape: { L: 2, T: 40 }, lensAt, lensAtOnce, lensOrder }, came, reject);
     data.want({ position: 5, depth: 1, from: 0, to: 40 });
   });
   return asked;
@@ -55,17 +55,42 @@ LENS = """async ([D, V]) => {
 
 
 @pytest.mark.parametrize(
-    ("D", "V", "most"),
+    ("most", "order", "sizes"),
     [
-        (64, 2_048, 40),  # a small vocabulary: all that is in view at once
-        (576, 10_000, 34),  # 400 MFLOP of 2 D V each
-        (576, 49_152, 8),  # SmolLM2: the kernels take eight rows together, so a request has no fewer
-        (4_096, 128_256, 8),
+        (256, "rows", [8, 112]),
+        (34, "rows", [8, 34, 34, 34, 10]),
+        (8, "rows", [8] * 15),  # the kernels take eight rows together, of whatever layers
+        (3, "columns", [3] * 40),  # a column is one answer of the server
+        (9, "columns", [3] * 40),
     ],
 )
-def test_request_of_the_lens_has_so_many_rows_at_most(shared: Watched, D: int, V: int, most: int):
-    asked = shared.page.evaluate(LENS, [D, V])
-    assert max(rows for _, _, rows in asked) == most
-    assert [part[:2] for part in asked[:3]] == [[1, 5], [2, 5], [0, 5]], "first the chosen cell, then its column"
-    cells = [(layer, row0 + i) for layer, row0, rows in asked for i in range(rows)]
-    assert set(cells) == {(layer, place) for layer in range(3) for place in range(40)}
+def test_questions_of_the_lens_begin_with_the_chosen_column(shared: Watched, most: int, order: str, sizes: list):
+    asked = shared.page.evaluate(LENS, [most, order])
+    assert [len(each) for each in asked] == sizes
+    cells = [tuple(cell) for each in asked for cell in each]
+    assert cells[:3] == [(1, 5), (2, 5), (0, 5)], "first the chosen cell, then its column"
+    assert len(cells) == len(set(cells)) == 3 * 40
+    if order == "rows":  # then the chosen row, and those below from the top
+        assert [layer for layer, _ in cells[3:]] == [1] * 39 + [2] * 39 + [0] * 39
+
+
+EVEN = """async ([D, V, flops]) => {
+  const at = document.querySelector("script[type=module]").src;
+  const { Trace } = await import(new URL("../gpu/trace.js", at));
+  const { get } = Object.getOwnPropertyDescriptor(Trace.prototype, "lensAtOnce");
+  return get.call({ shape: { D, V }, model: { pace: { flops } } });
+}"""
+
+
+@pytest.mark.parametrize(
+    ("D", "V", "flops", "rows"),
+    [
+        (576, 49_152, 50_000_000, 8),  # SmolLM2 where a submit is small: no fewer than the kernels take together
+        (576, 49_152, 285_000_000, 16),  # on a CPU that stands in for a GPU: a third of a second
+        (576, 49_152, 20_000_000_000, 256),
+        (64, 512, 500_000_000, 256),
+        (4_096, 128_256, 500_000_000, 8),
+    ],
+)
+def test_question_of_the_lens_is_as_large_as_the_device_is_fast(shared: Watched, D, V, flops, rows):
+    assert shared.page.evaluate(EVEN, [D, V, flops]) == rows
