@@ -46,12 +46,13 @@ def attention_scratch(*, T, S, N, H) -> int:
 
 
 def attention(
-    q, k, v, o, lse, *, T, S, N, K, H, offset, window, sinks, scale, scratch=NONE, variant=None
+    q, k, v, o, lse, *, T, S, N, K, H, offset, window, sinks, scale, scratch=NONE, variant=None, most_flops=None
 ) -> list[Dispatch]:
     """Attention of q [T,N,H] over k and v [S,K,H] -> o [T,N,H], lse [N,T] natural log.
 
     Query t stands at offset + t; window 0 = all earlier keys; sinks = first keys always seen. T = 1 splits the keys
-    and needs `scratch` of attention_scratch bytes; T > 1 streams them. Raises UnsupportedShape, UnknownVariant.
+    and needs `scratch` of attention_scratch bytes; T > 1 streams them, in dispatches of about most_flops each
+    (None: any). Raises UnsupportedShape, UnknownVariant.
     """
     check_groups(N, K)
     head_dim(H)
@@ -61,29 +62,38 @@ def attention(
         return _split(name, common, H, {"q": q, "k": k, "v": v, "part": scratch}, {"part": scratch, "o": o, "lse": lse})
     bindings = {"q": q, "k": k, "v": v, "o": o, "lse": lse}
     if name == "texels":
-        return _texels(common, H, bindings)
-    return [_stream(name, common, H, bindings)]
+        return _texels(common, H, bindings, most_flops)
+    return _stream(name, common, H, bindings, most_flops)
 
 
-def _texels(common: dict, H: int, bindings: dict) -> list[Dispatch]:
+def _texels(common: dict, H: int, bindings: dict, most_flops: int | None) -> list[Dispatch]:
     """Keys and values made into images, the same two for every layer, and attention that reads those."""
     S, width = common["S"], common["K"] * H // 4
     images = {name: f"{name}_image:{width}*{S}" for name in "kv"}
     both = {name: bindings[name] for name in "kv"} | {f"{name}_image": image for name, image in images.items()}
     made = Dispatch("attention_images", {}, {"S": S, "width": width}, fold(ceil_div(S * width, 64)), both)
-    return [made, _stream("texels", common, H, bindings | images)]
+    return [made, *_stream("texels", common, H, bindings | images, most_flops)]
 
 
-def _stream(name: str, common: dict, H: int, bindings: dict) -> Dispatch:
+def _stream(name: str, common: dict, H: int, bindings: dict, most_flops: int | None) -> list[Dispatch]:
     T, S, N, K = (common[letter] for letter in "TSNK")
     if attention_turns(S, H) >= MAX_TURNS:
         raise UnsupportedShape(f"{S} keys of head dimension {H} take over {MAX_TURNS} loop turns; use a shorter text.")
     if name == "plain":
-        return Dispatch("attention_plain", {"H": H}, common, fold(ceil_div(T * N * H // 4, 16)), bindings)
-    if name != "fa2":
-        return Dispatch(f"attention_{name}", {"H": H}, common, fold(K * ceil_div(T * N // K, PACKED_ROWS)), bindings)
-    blocks = ceil_div(T, 4) * ceil_div(H, HEAD_SLICE) * N
-    return Dispatch("attention_fa2", {"H": H}, common, fold(ceil_div(blocks, 16)), bindings)
+        groups = ceil_div(T * N * H // 4, 16)
+    elif name == "fa2":
+        groups = ceil_div(ceil_div(T, 4) * ceil_div(H, HEAD_SLICE) * N, 16)
+    else:
+        groups = K * ceil_div(T * N // K, PACKED_ROWS)
+    # Whole workgroups, whose rows stay where they are: a row's sums depend on its place among those beside it.
+    most = groups if most_flops is None else max(1, min(groups, most_flops * groups // (4 * T * S * N * H)))
+    step = ceil_div(groups, ceil_div(groups, most))
+    return [
+        Dispatch(
+            f"attention_{name}", {"H": H}, {**common, "group0": group0}, fold(min(step, groups - group0)), bindings
+        )
+        for group0 in range(0, groups, step)
+    ]  # fmt: skip
 
 
 def _split(name: str, common: dict, H: int, bindings: dict, merge_bindings: dict) -> list[Dispatch]:

@@ -17,7 +17,7 @@ const SLICE = 8;             // vec4s of o per invocation
 const LOG2_E = 1.4426950408889634;
 const NOTHING = -1e30;       // finite: Tint refuses infinities, and NOTHING - NOTHING is 0
 
-struct Params { T: u32, S: u32, N: u32, K: u32, offset: u32, window: u32, sinks: u32, scale: f32 }
+struct Params { T: u32, S: u32, N: u32, K: u32, offset: u32, window: u32, sinks: u32, scale: f32, group0: u32 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> q: array<vec4f>;
 @group(0) @binding(2) var<storage, read> k: array<vec4f>;
@@ -60,7 +60,7 @@ fn write4(y: mat4x4f, inverse: vec4f, row: vec4u, rows: u32, h: u32) {
 
 @compute @workgroup_size(16)
 fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) groups: vec3u) {
-  let index = id.y * groups.x * 16 + id.x;
+  let index = (p.group0 + id.y * groups.x) * 16 + id.x;
   let blocks = (p.T + 3) / 4;
   let slices = (H / 4 + SLICE - 1) / SLICE;
   if (index >= blocks * slices * p.N) { return; }

@@ -11,7 +11,7 @@ override H: u32 = 64;        // a multiple of 4
 const LOG2_E = 1.4426950408889634;
 const NOTHING = -1e30;       // finite: Tint refuses infinities, and NOTHING - NOTHING is 0
 
-struct Params { T: u32, S: u32, N: u32, K: u32, offset: u32, window: u32, sinks: u32, scale: f32 }
+struct Params { T: u32, S: u32, N: u32, K: u32, offset: u32, window: u32, sinks: u32, scale: f32, group0: u32 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> q: array<vec4f>;
 @group(0) @binding(2) var<storage, read> k: array<vec4f>;
@@ -21,7 +21,7 @@ struct Params { T: u32, S: u32, N: u32, K: u32, offset: u32, window: u32, sinks:
 
 @compute @workgroup_size(16)
 fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) groups: vec3u) {
-  let index = id.y * groups.x * 16 + id.x;
+  let index = (p.group0 + id.y * groups.x) * 16 + id.x;
   let h = index % (H / 4);
   let row = index / (H / 4);  // t * N + n
   if (row >= p.T * p.N) { return; }

@@ -19,7 +19,7 @@ override H: u32 = 64;        // a multiple of 4 up to 128
 const LOG2_E = 1.4426950408889634;
 const NOTHING = -1e30;       // finite: Tint refuses infinities, and NOTHING - NOTHING is 0
 
-struct Params { T: u32, S: u32, N: u32, K: u32, offset: u32, window: u32, sinks: u32, scale: f32 }
+struct Params { T: u32, S: u32, N: u32, K: u32, offset: u32, window: u32, sinks: u32, scale: f32, group0: u32 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> q: array<vec4f>;
 @group(0) @binding(2) var k: texture_2d<f32>;
@@ -109,7 +109,7 @@ fn write(y: Slice, at: u32, c: u32, i: u32, f: f32) {
 fn main(@builtin(workgroup_id) id: vec3u, @builtin(num_workgroups) groups: vec3u,
         @builtin(local_invocation_index) local: u32, @builtin(subgroup_invocation_id) lane: u32) {
   let G = p.N / p.K; let rows = p.T * G; let blocks = (rows + 63) / 64;
-  let group = id.y * groups.x + id.x; if (group >= blocks * p.K) { return; }
+  let group = p.group0 + id.y * groups.x + id.x; if (group >= blocks * p.K) { return; }
   let kv_head = group % p.K; let r0 = (blocks - 1 - group / p.K) * 64 + local * 8;
   let ra = min(r0 + vec4u(0, 1, 2, 3), vec4u(rows - 1));  // rows past the end repeat the last and are not written
   let rb = min(r0 + vec4u(4, 5, 6, 7), vec4u(rows - 1));

@@ -21,7 +21,7 @@ const THREADS = 64u;
 const LOG2_E = 1.4426950408889634;
 const NOTHING = -1e30;       // finite: Tint refuses infinities, and NOTHING - NOTHING is 0
 
-struct Params { T: u32, S: u32, N: u32, K: u32, offset: u32, window: u32, sinks: u32, scale: f32 }
+struct Params { T: u32, S: u32, N: u32, K: u32, offset: u32, window: u32, sinks: u32, scale: f32, group0: u32 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> q: array<vec4f>;
 @group(0) @binding(2) var<storage, read> k: array<vec4f>;
@@ -74,7 +74,7 @@ fn main(@builtin(workgroup_id) id: vec3u, @builtin(num_workgroups) groups: vec3u
   let G = p.N / p.K;
   let rows = p.T * G;
   let blocks = (rows + 63) / 64;
-  let group = id.y * groups.x + id.x;
+  let group = p.group0 + id.y * groups.x + id.x;
   if (group >= blocks * p.K) { return; }
   let kv_head = group % p.K;
   let r0 = (blocks - 1 - group / p.K) * 64;

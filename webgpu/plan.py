@@ -211,8 +211,11 @@ class Forward(Builder):
         dispatches = ops.attention(
             q=q, k=k, v=v, o=z, lse=lse, T=T, S=S, N=c.N, K=c.K, H=c.H, offset=self.offset, window=c.windows[layer],
             sinks=0, scale=c.scale, scratch=scratch, variant=self.choice.get(ops.attention_operation(T)),
+            most_flops=self.submit_flops if T > 1 else None,
         )  # fmt: skip
-        self.emit(dispatches, 4 * T * S * c.N * c.H)
+        flops, parts = 4 * T * S * c.N * c.H, sum("group0" in each.params for each in dispatches)
+        for each in dispatches if parts else [dispatches]:  # one token's merge goes with what it merges
+            self.emit(each, flops if not parts else flops // parts if "group0" in each.params else 0)
         if "lse" in self.keep and not whole:  # lse is [N,T]: a chunk's rows go to N places of the kept buffer
             kept = self.buffer(f"lse.{layer}", c.N * self.capacity)
             for n in range(c.N):

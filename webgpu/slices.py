@@ -1,8 +1,9 @@
 """Large work in slices, so that no dispatch alone keeps a slow device for longer than a submit should.
 
     slices    rows of a weight matrix, which are columns of out: each slice binds its part of the matrix
-    chunks    tokens of a prompt: attending with a chunk to a long cache is one dispatch, which grows with both
-Each number is summed by the same kernel in the same order, however it is cut. Mirrored by static/gpu/slices.js.
+    chunks    tokens of a prompt: attending with a chunk to a long cache grows with both
+What attending still takes is cut by workgroups (webgpu/attention.py). Each number is summed by the same kernel in the
+same order, however it is cut. Mirrored by static/gpu/slices.js.
 """
 
 # Rows of weights; so many begin at a multiple of 256 bytes in every format, and so do their scales and biases.

@@ -55,10 +55,12 @@ export function attentionScratch({ T, S, N, H }) {
  * Attention of q [T,N,H] over k and v [S,K,H] -> o [T,N,H], lse [N,T] natural log. Query t stands at offset + t;
  * window 0 = all earlier keys; sinks = first keys always seen. T = 1 splits the keys and needs `scratch`.
  * @param {{q: string, k: string, v: string, o: string, lse: string, T: number, S: number, N: number, K: number,
- *   H: number, offset: number, window: number, sinks: number, scale: number, scratch?: string, variant?: string}} given
+ *   H: number, offset: number, window: number, sinks: number, scale: number, scratch?: string, variant?: string,
+ *   most_flops?: number | null}} given most_flops: about what one dispatch does
  * @returns {Dispatch[]}
  */
-export function attention({ q, k, v, o, lse, T, S, N, K, H, offset, window, sinks, scale, scratch = NONE, variant }) {
+export function attention({ q, k, v, o, lse, T, S, N, K, H, offset, window, sinks, scale, ...how }) {
+  const { scratch = NONE, variant, most_flops = null } = how;
   checkGroups(N, K);
   headDim(H);
   const name = attentionVariant({ T, S, K, H }, variant);
@@ -67,39 +69,43 @@ export function attention({ q, k, v, o, lse, T, S, N, K, H, offset, window, sink
     return split(name, common, H, { q, k, v, part: scratch }, { part: scratch, o, lse });
   }
   const bindings = { q, k, v, o, lse };
-  return name === "texels" ? texels(common, H, bindings) : [stream(name, common, H, bindings)];
+  return name === "texels" ? texels(common, H, bindings, most_flops) : stream(name, common, H, bindings, most_flops);
 }
 
 /**
  * Keys and values made into images, the same two for every layer, and attention that reads those.
- * @param {Common} common @param {number} H @param {Record<string, string>} bindings @returns {Dispatch[]}
+ * @param {Common} common @param {number} H @param {Record<string, string>} bindings @param {number | null} mostFlops
+ * @returns {Dispatch[]}
  */
-function texels(common, H, bindings) {
+function texels(common, H, bindings, mostFlops) {
   const { S, K } = common;
   const width = Math.floor((K * H) / 4);
   const [k_image, v_image] = ["k", "v"].map((name) => `${name}_image:${width}*${S}`);
   const grid = fold(ceil(S * width, 64));
   const both = { k: bindings.k, v: bindings.v, k_image, v_image };
   const made = { kernel: "attention_images", overrides: {}, params: { S, width }, grid, bindings: both };
-  return [made, stream("texels", common, H, { ...bindings, k: k_image, v: v_image })];
+  return [made, ...stream("texels", common, H, { ...bindings, k: k_image, v: v_image }, mostFlops)];
 }
 
-/** @param {string} name @param {Common} common @param {number} H @param {Record<string, string>} bindings @returns {Dispatch} */
-function stream(name, common, H, bindings) {
+/**
+ * @param {string} name @param {Common} common @param {number} H @param {Record<string, string>} bindings
+ * @param {number | null} mostFlops @returns {Dispatch[]}
+ */
+function stream(name, common, H, bindings, mostFlops) {
   const { T, S, N, K } = common;
   if (attentionTurns(S, H) >= MAX_TURNS) {
     throw new UnsupportedShape(`${S} keys of head dimension ${H} take over ${MAX_TURNS} loop turns; use a shorter text.`);
   }
-  if (name === "plain") {
-    const grid = fold(ceil(Math.floor((T * N * H) / 4), 16));
-    return { kernel: "attention_plain", overrides: { H }, params: common, grid, bindings };
-  }
-  if (name !== "fa2") {
-    const grid = fold(K * ceil(Math.floor((T * N) / K), PACKED_ROWS));
-    return { kernel: `attention_${name}`, overrides: { H }, params: common, grid, bindings };
-  }
-  const blocks = ceil(T, 4) * ceil(H, HEAD_SLICE) * N;
-  return { kernel: "attention_fa2", overrides: { H }, params: common, grid: fold(ceil(blocks, 16)), bindings };
+  let groups = K * ceil(Math.floor((T * N) / K), PACKED_ROWS);
+  if (name === "plain") groups = ceil(Math.floor((T * N * H) / 4), 16);
+  if (name === "fa2") groups = ceil(ceil(T, 4) * ceil(H, HEAD_SLICE) * N, 16);
+  // Whole workgroups, whose rows stay where they are: a row's sums depend on its place among those that attend together.
+  const fit = mostFlops === null ? groups : Math.floor((mostFlops * groups) / (4 * T * S * N * H));
+  const step = ceil(groups, ceil(groups, Math.max(1, Math.min(groups, fit))));
+  return Array.from({ length: ceil(groups, step) }, (_, i) => {
+    const params = { ...common, group0: i * step };
+    return { kernel: `attention_${name}`, overrides: { H }, params, grid: fold(Math.min(step, groups - i * step)), bindings };
+  });
 }
 
 /**

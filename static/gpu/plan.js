@@ -241,7 +241,11 @@ export class Forward extends Builder {
     const scratch = scratchBytes ? this.buffer("attention_part", scratchBytes / 4) : ops.NONE;
     const sizes = { T, S, N, K, H, offset, window: windows[layer], sinks: 0, scale };
     const variant = this.choice[ops.attentionOperation(T)];
-    this.emit(ops.attention({ q, k, v, o, lse, scratch, variant, ...sizes }), 4 * T * S * N * H);
+    const most_flops = T > 1 ? this.submitFlops : null;
+    const dispatches = ops.attention({ q, k, v, o, lse, scratch, variant, most_flops, ...sizes });
+    const parts = dispatches.filter(({ params }) => "group0" in params).length;
+    if (!parts) this.emit(dispatches, 4 * T * S * N * H); // one token's merge goes with what it merges
+    else for (const each of dispatches) this.emit(each, "group0" in each.params ? Math.floor((4 * T * S * N * H) / parts) : 0);
     if (this.keep.has("lse") && !whole) {
       // lse is [N,T]: a chunk's rows go to N places of the kept buffer
       const target = this.buffer(`lse.${layer}`, N * capacity);

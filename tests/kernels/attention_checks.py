@@ -28,6 +28,7 @@ class Attention:
     magnitude: float = 1.0
     S: int | None = None
     variant: str | None = None  # of the operation that has one of that name; the other takes its first
+    most_flops: int | None = None  # 1: each workgroup is a dispatch of its own
 
     @property
     def sizes(self) -> dict:
@@ -95,7 +96,7 @@ def run_attention(driver, c: Attention, arrays: dict[str, np.ndarray]) -> dict[s
         "out_cols": s["S"],
     }
     dispatches = [
-        *ops.attention("q", "k", "v", "o", "lse", **s, scratch="scratch", variant=c.chosen),
+        *ops.attention("q", "k", "v", "o", "lse", **s, scratch="scratch", variant=c.chosen, most_flops=c.most_flops),
         *ops.attention_probs("q", "k", "lse", "pattern", **s, **window, reduce="max"),
     ]
     if any(dispatch.kernel == "attention_images" for dispatch in dispatches):

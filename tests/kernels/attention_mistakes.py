@@ -39,6 +39,7 @@ def pixels(reduce):
 
 # what is wrong -> (the right text, the wrong text, the check that must notice)
 TEXELS = {
+    "every part the first": ("p.group0 + ", "", texels(most_flops=1)),
     "without scale": ("* (p.scale * LOG2_E)", "* LOG2_E", texels()),
     "mask one key too narrow": ("(position >= vec4u(s))", "(position > vec4u(s))", texels()),
     "mask begins a step late": ("s + 3 > all ||", "s > all ||", texels()),
@@ -110,6 +111,7 @@ ONCE = {
     "writes another row": ("column(y, i);", "column(y, i ^ 1);", once()),
 }
 REGISTERS = {
+    "every part the first": ("p.group0 + ", "", registers(most_flops=1)),
     "without scale": ("* (p.scale * LOG2_E)", "* LOG2_E", registers()),
     "mask one key too narrow": ("(position >= vec4u(s))", "(position > vec4u(s))", registers()),
     "window one key too wide": (
@@ -135,6 +137,7 @@ REGISTERS = {
     "end of a head forgotten": ("(c < H / 4) {\n    let value", "(c + 1 < H / 4) {\n    let value", registers(H=20)),
 }
 TILE = {
+    "every part the first": ("p.group0 + ", "", tile(most_flops=1)),
     "without scale": ("* (p.scale * LOG2_E)", "* LOG2_E", tile()),
     "mask one key too narrow": ("(position >= vec4u(s))", "(position > vec4u(s))", tile()),
     "mask begins a tile late": ("s + TILE > low ||", "s > low ||", tile()),
@@ -166,6 +169,7 @@ TILE = {
     "a row not written": ("min(4u, max(rows,", "min(3u, max(rows,", tile()),
 }
 TILE_F16 = {
+    "every part the first": ("p.group0 + ", "", tile_f16(most_flops=1)),
     "mask one key too narrow": ("(position >= vec4u(s))", "(position > vec4u(s))", tile_f16()),
     "lift not taken back": ("- LIFT) / LOG2_E", ") / LOG2_E", tile_f16()),
     "parts of a tile forgotten": ("part < PARTS; part++", "part < PARTS / 2; part++", tile_f16()),
@@ -174,6 +178,7 @@ TILE_F16 = {
     "weights beyond f16": ("const LIFT = 14.0;", "const LIFT = 18.0;", tile_f16()),
 }
 PLAIN = {
+    "every part the first": ("p.group0 + ", "", plain(most_flops=1)),
     "without scale": ("score *= p.scale * LOG2_E;", "score *= LOG2_E;", plain()),
     "mask one key too narrow": ("min(p.S, position + 1)", "min(p.S, position)", plain()),
     "window one key too wide": ("position - s >= p.window", "position - s > p.window", plain(window=5)),

@@ -19,6 +19,7 @@ from tests.kernels.attention_checks import (
     run_attention,
 )
 from tests.tolerances import KERNEL_F16_STORAGE
+from webgpu import ops
 
 pytestmark = pytest.mark.gpu
 
@@ -33,6 +34,20 @@ HEADS = [(4, 4), (4, 2), (4, 1), (9, 3), (14, 2)]
 @pytest.mark.parametrize(("T", "heads"), list(itertools.product([1, 2, 17, 65], [(4, 4), (9, 3), (14, 2)])))
 def test_attention_short_text_agrees(driver, variant, T, heads):
     check_attention(driver, Attention(T, *heads, H=16, variant=variant))
+
+
+@pytest.mark.parametrize("variant", [each for each in VARIANTS if each != "once"])
+def test_attention_in_parts_equals_the_whole(driver, swiftshader, variant):
+    """However few workgroups a dispatch has, every number is the same to the bit."""
+    for each in [driver, swiftshader] if variant == "texels" else [driver]:
+        for c in (Attention(67, 9, 3, H=16, variant=variant), Attention(90, 4, 2, 16, 5, window=30, variant=variant)):
+            one, two = (replace(c, most_flops=most) for most in (1, 4 * c.T * c.sizes["S"] * c.N * c.H // 2))
+            names = [d.kernel for d in ops.attention(*"qkvo", "lse", **c.sizes, variant=variant, most_flops=1)]
+            assert names.count(f"attention_{variant}") >= 4
+            whole, *parts = (run_attention(each, d, c.arrays()) for d in (c, one, two))
+            for part in parts:
+                np.testing.assert_array_equal(part["o"], whole["o"])
+                np.testing.assert_array_equal(part["lse"], whole["lse"])
 
 
 @pytest.mark.slow

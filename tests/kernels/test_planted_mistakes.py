@@ -71,6 +71,7 @@ MISTAKES = (
             attention(magnitude=300.0),
         ),
         "offset forgotten": ("attention_fa2", "p.offset + t", "t", attention(offset=20)),
+        "every part the first": ("attention_fa2", "p.group0 + ", "", attention(T=67, most_flops=1)),
         "lse in units of log2": ("attention_fa2", "(m + log2(l)) / LOG2_E", "m + log2(l)", attention()),
         "past the end of the keys": ("attention_fa2", "vec4u(end - 1)", "vec4u(end + 3)", attention()),
         "decode groups interleaved": (
