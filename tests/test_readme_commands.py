@@ -26,9 +26,9 @@ INLINE = re.compile(r"`((?:playground|python3?|\.venv/bin/\w+) [^`\n]+)`")
 MAINS = {
     "bench": "bench.__main__", "weights.training": "weights.training.command",
     "bench.first_heatmaps": "bench.first_heatmaps", "bench.long_tasks": "bench.long_tasks", "bench.wall": "bench.wall",
-    "bench.submits": "bench.submits",
+    "bench.submits": "bench.submits", "bench.lens": "bench.lens",
 }  # fmt: skip
-WORDS = ("bench.wall",)
+WORDS = ("bench.wall", "bench.lens")
 NUMBERS = ("bench.submits",)
 QUICK = ("--variant fa2 --on native", "--op decode --T 2048 --json")
 

@@ -92,7 +92,7 @@ GIVEN_UP = """async () => {
     new Promise((resolve, reject) => {
       const rows = sources.reduce((sum, [, , rows]) => sum + rows, 0);
       const zeros = Array(rows * 10).fill(0);
-      asked.push([sources, () => resolve({ ids: zeros, logprobs: zeros, entropy: zeros })]);
+      asked.push([sources, () => resolve({ ids: zeros, logprobs: zeros, entropy: zeros }), signal]);
       signal.addEventListener("abort", () => reject(signal.reason));
     });
   const next = async (count) => {
@@ -113,10 +113,10 @@ GIVEN_UP = """async () => {
   data.close();
   data.want({ position: 0, depth: 0, from: 0, to: 6 });
   for (let i = 0; i < 5; i++) await new Promise((resolve) => setTimeout(resolve));
-  return [again, came, failed, asked.length];
+  return [again, came, failed, asked.map(([, , signal]) => signal.aborted)];
 }"""
 
 
 def test_a_question_given_up_is_asked_again_when_the_lens_goes_on(page: Page):
     wait_lens(page)
-    assert page.evaluate(GIVEN_UP) == [True, [8], [], 3]
+    assert page.evaluate(GIVEN_UP) == [True, [8], [], [True, False, True]]
