@@ -61,14 +61,19 @@ def keys_of(op: str) -> dict[str, str]:
     return {"ms": "", "wait_ms": ", waited for"} if op == "decode" else {"ms": ""}
 
 
-def spread(values: Sequence[float], digits: str) -> str:
+def figure(value: float, digits: int = 3) -> str:
+    """So many digits that count, thousands written out."""
+    return f"{value:.0f}" if value >= 1000 else f"{value:.{digits}g}"
+
+
+def spread(values: Sequence[float]) -> str:
     """Least to most of several readings, in brackets."""
-    return f" ({min(values):{digits}} to {max(values):{digits}})" if len(values) > 1 else ""
+    return f" ({figure(min(values))} to {figure(max(values))})" if len(values) > 1 else ""
 
 
 def time_words(report: Mapping[str, Any], key: str) -> str:
     """A median, and from where to where its readings go."""
-    return f"{report[key]:.4g}" + spread([each[key] for each in report.get("readings", [])], ".3g")
+    return figure(report[key], 4) + spread([each[key] for each in report.get("readings", [])])
 
 
 def peer_words(report: Mapping[str, Any] | None, key: str) -> str:
@@ -193,7 +198,7 @@ def model_targets(models: Mapping[str, Any], page: Mapping[str, Any]) -> list[Ta
 
 def target_cells(target: Target) -> list[str]:
     sign = ">=" if target.at_least else "<="
-    measured = f"{target.measured:.3g} {target.unit}{spread(target.ratios, '.3g')}" if target.ratios else ""
+    measured = f"{figure(target.measured)} {target.unit}{spread(target.ratios)}" if target.ratios else ""
     return [target.words, f"{sign} {target.wanted:g} {target.unit}", measured, target.verdict]
 
 

@@ -121,6 +121,7 @@ def test_render_shows_from_where_to_where_readings_go():
     [first, _, verdicts, _] = tables(text)
     assert first[3][1] == "10 (8 to 14)" and first[3][-2] == "29 (8 to 14)" and first[2][1] == "10"
     assert ["prefill T 512 against ORT WebGPU, no subgroups", ">= 10 x", "9.5 x (9 to 30)", "missed"] in verdicts
+    assert (table.figure(12571.2, 4), table.figure(999.4), table.figure(0.0518)) == ("12571", "999", "0.0518")
     assert table.TURNS in text and table.TURNS not in table.render(made_up()), "no run is said to be what it was not"
 
 
