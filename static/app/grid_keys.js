@@ -27,25 +27,28 @@ export function gridOf(table, name) {
     const row = stops.findIndex((line) => line.includes(/** @type {HTMLElement} */ (event.target)));
     if (row < 0 || event.metaKey || event.altKey) return;
     const column = stops[row].indexOf(/** @type {HTMLElement} */ (event.target));
-    const goes = placeOf(event, row, column);
-    if (!goes) return;
+    const stop = event.ctrlKey ? cornerOf(event.key, stops) : ofKey(event.key, stops, row, column, PAGE_ROWS);
+    if (!stop) return;
     event.preventDefault();
-    const line = stops[Math.max(0, Math.min(stops.length - 1, goes[0]))];
-    line[Math.max(0, Math.min(line.length - 1, goes[1]))].focus();
+    stop.focus();
   });
   return { settle };
 }
 
 /**
- * Where a key leads to, past the edges where there is no more; null for other keys.
- * @param {KeyboardEvent} event
- * @param {number} row
- * @param {number} column
- * @returns {[number, number] | null}
+ * The first and the last, which Home and End lead to with Control held; null for other keys.
+ * @template T @param {string} key @param {T[][]} rows @returns {T | null}
  */
-function placeOf({ key, ctrlKey }, row, column) {
-  if (ctrlKey) return key === "Home" ? [0, 0] : key === "End" ? [Infinity, Infinity] : null;
-  /** @type {Record<string, [number, number]>} */
+function cornerOf(key, rows) {
+  return key === "Home" ? rows[0][0] : key === "End" ? rows[rows.length - 1][rows[rows.length - 1].length - 1] : null;
+}
+
+/**
+ * What a key leads to in rows of things, the nearest to where there is no more; null for other keys.
+ * @template T @param {string} key @param {T[][]} rows @param {number} row @param {number} column
+ * @param {number} page rows that PageUp and PageDown pass @returns {T | null}
+ */
+export function ofKey(key, rows, row, column, page) {
   const goes = {
     ArrowLeft: [row, column - 1],
     ArrowRight: [row, column + 1],
@@ -53,8 +56,10 @@ function placeOf({ key, ctrlKey }, row, column) {
     ArrowDown: [row + 1, column],
     Home: [row, 0],
     End: [row, Infinity],
-    PageUp: [row - PAGE_ROWS, column],
-    PageDown: [row + PAGE_ROWS, column],
-  };
-  return goes[key] ?? null;
+    PageUp: [row - page, column],
+    PageDown: [row + page, column],
+  }[key];
+  if (!goes) return null;
+  const line = rows[Math.max(0, Math.min(rows.length - 1, goes[0]))];
+  return line[Math.max(0, Math.min(line.length - 1, goes[1]))];
 }

@@ -1,6 +1,8 @@
 // Where the thumbnails of the wall stand: layers down and heads across, or, when the wall is ordered or filtered, one after
 // the other with a caption each. Both are rows of places, so that arrow keys and screen readers follow what is seen.
+import { ofKey } from "./grid_keys.js";
 
+const PAGE_ROWS = 5;
 const GAP = 2;
 const GROUP_GAP = 6;
 const LABELS = 24;
@@ -77,17 +79,5 @@ export function placeOfKey(key, { rows, listed }, from) {
   const column = rows[row].findIndex(({ head, layer }) => layer === from.layer && head === from.head);
   const step = { ArrowLeft: -1, ArrowRight: 1 }[key];
   if (step !== undefined && listed) return rows.flat()[rows[0].length * row + column + step] ?? from;
-  const goes = {
-    ArrowLeft: [row, column - 1],
-    ArrowRight: [row, column + 1],
-    ArrowUp: [row - 1, column],
-    ArrowDown: [row + 1, column],
-    Home: [row, 0],
-    End: [row, Infinity],
-    PageUp: [row - 5, column],
-    PageDown: [row + 5, column],
-  }[key];
-  if (!goes) return null;
-  const line = rows[Math.max(0, Math.min(rows.length - 1, goes[0]))];
-  return line[Math.max(0, Math.min(line.length - 1, goes[1]))];
+  return ofKey(key, rows, row, column, PAGE_ROWS);
 }
