@@ -1,9 +1,10 @@
 """House rules that a reader relies on: the rings, the style, the length of files.
 
-Plan: import-linter's contracts hold; ruff finds nothing; no file of ours outgrows one idea; the product's text names
-no machine of ours.
+Plan: import-linter's contracts hold; ruff finds nothing; no file of ours outgrows one idea, no function a screen; the
+product's text names no machine of ours.
 """
 
+import ast
 import re
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 LONGEST = {".py": 320, ".js": 320, ".css": 320, ".j2": 320, ".html": 320, ".wgsl": 160}
+LONGEST_FUNCTION = 40  # of Python
 
 
 def tracked_files() -> list[Path]:
@@ -62,6 +64,18 @@ def test_no_file_outgrows_one_idea(suffix):
         str(path.relative_to(ROOT)): lines
         for path in tracked_files()
         if path.suffix == suffix and (lines := len(path.read_text().splitlines())) > LONGEST[suffix]
+    }
+    assert not long
+
+
+def test_no_function_outgrows_a_screen():
+    long = {
+        f"{path.relative_to(ROOT)}: {node.name}": lines
+        for path in tracked_files()
+        if path.suffix == ".py"
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (lines := node.end_lineno - node.lineno + 1) > LONGEST_FUNCTION
     }
     assert not long
 

@@ -46,25 +46,9 @@ def lens_scratch(tables: list, *, rows, D, V, fmt, k=10, variant=None) -> dict[s
 
 
 def lens(
-    x,
-    tables,
-    targets,
-    ids,
-    logits,
-    stats,
-    *,
-    target_logit=NONE,
-    part_logits=NONE,
-    part_ids=NONE,
-    part_stats=NONE,
-    whole=NONE,
-    rows,
-    D,
-    V,
-    fmt,
-    k=10,
-    variant=None,
-) -> list[Dispatch]:
+    x, tables, targets, ids, logits, stats, *, target_logit=NONE, part_logits=NONE, part_ids=NONE, part_stats=NONE,
+    whole=NONE, rows, D, V, fmt, k=10, variant=None,
+) -> list[Dispatch]:  # fmt: skip
     """Unembed x [rows,D] (after the final norm) and keep what is asked of the logits.
 
     tables: [(buffer, v0, v_count)] in vocabulary order, a fourth entry names the scales of blocks. targets [rows] u32,
@@ -77,66 +61,35 @@ def lens(
         raise UnsupportedShape(f"the model's width is {D}; the lens takes multiples of 8.")
     if not 1 <= k <= MAX_TOP_K:
         raise UnsupportedShape(f"k is {k}; the lens keeps 1 to {MAX_TOP_K} tokens.")
-    picked = lens_variant(variant, rows=rows, V=V, fmt=fmt)
+    picked, answer = lens_variant(variant, rows=rows, V=V, fmt=fmt), {"ids": ids, "logits": logits, "stats": stats}
     if picked == "groups":
-        bindings = {"whole": whole, "targets": targets, "ids": ids, "logits": logits, "stats": stats}
+        bindings = {"whole": whole, "targets": targets, **answer}
         rest = Dispatch("lens_groups", {"TOP_K": k}, {"rows": rows, "V": V}, fold(rows), bindings)
         return [*_products(x, tables, whole, rows, D, V, fmt), rest]
-    tile, parts, part0 = lens_tile(D, V, k), lens_parts(tables, D=D, V=V, k=k), 0
-    weights, quads, first, second = {"WEIGHT_FORMAT": fmt}, picked == "quads", [], []
-    for table, v0, v_count, *rest in tables:
-        scales = rest[0] if rest else NONE
+    target = {"targets": targets, "target_logit": target_logit}
+    lists = {"part_logits": part_logits, "part_ids": part_ids, "part_stats": part_stats}
+    tile, parts, quads = lens_tile(D, V, k), lens_parts(tables, D=D, V=V, k=k), picked == "quads"
+    first, second, part0, eighths = [], [], 0, fold(ceil_div(rows, 8))
+    for table, v0, v_count, *scales in tables:
         shape = {"rows": rows, "D": D, "v0": v0, "v_count": v_count}
-        first.append(
-            Dispatch(
-                "lens_target",
-                {**weights, "IN_ORDER": quads},
-                shape,
-                fold(ceil_div(rows, 8)),
-                {"x": x, "table": table, "scales": scales, "targets": targets, "target_logit": target_logit},
-            )
-        )
-        tiles = ceil_div(v_count, tile)
-        second.append(
-            Dispatch(
-                "lens_quads" if quads else "lens_tile",
-                {"TOP_K": k, "MANY": rows > 4} if quads else {**weights, "TOP_K": k},
-                {**shape, "tile": tile, "part0": part0, "parts": parts},
-                fold(
-                    ceil_div(ceil_div(rows, 8 if rows > 4 else 4) * ceil_div(tiles, 4), 2)
-                    if quads
-                    else ceil_div(ceil_div(rows, 4) * tiles, 16)
-                ),
-                {
-                    "x": x,
-                    "table": table,
-                    "scales": scales,
-                    "targets": targets,
-                    "target_logit": target_logit,
-                    "part_logits": part_logits,
-                    "part_ids": part_ids,
-                    "part_stats": part_stats,
-                },
-            )
-        )
-        part0 += tiles
-    merge = Dispatch(
-        "lens_merge",
-        {"TOP_K": k},
-        {"rows": rows, "parts": parts},
-        fold(ceil_div(rows, 8)),
-        {
-            "part_logits": part_logits,
-            "part_ids": part_ids,
-            "part_stats": part_stats,
-            "targets": targets,
-            "target_logit": target_logit,
-            "ids": ids,
-            "logits": logits,
-            "stats": stats,
-        },
-    )
-    return [*first, *second, merge]
+        read = {"x": x, "table": table, "scales": scales[0] if scales else NONE, **target}
+        first.append(Dispatch("lens_target", {"WEIGHT_FORMAT": fmt, "IN_ORDER": quads}, shape, eighths, read))
+        params = {**shape, "tile": tile, "part0": part0, "parts": parts}
+        second.append(_tiles(quads, fmt, k, params, {**read, **lists}))
+        part0 += ceil_div(v_count, tile)
+    params, bindings = {"rows": rows, "parts": parts}, {**lists, **target, **answer}
+    return [*first, *second, Dispatch("lens_merge", {"TOP_K": k}, params, eighths, bindings)]
+
+
+def _tiles(quads: bool, fmt: int, k: int, params: dict, bindings: dict) -> Dispatch:
+    """Rows times the tiles of one table: an invocation owns four rows of a tile, a quad four or eight of four."""
+    rows, tiles = params["rows"], ceil_div(params["v_count"], params["tile"])
+    if quads:
+        many = rows > 4  # eight rows then
+        groups = ceil_div(ceil_div(rows, 8 if many else 4) * ceil_div(tiles, 4), 2)
+        return Dispatch("lens_quads", {"TOP_K": k, "MANY": many}, params, fold(groups), bindings)
+    groups = ceil_div(ceil_div(rows, 4) * tiles, 16)
+    return Dispatch("lens_tile", {"WEIGHT_FORMAT": fmt, "TOP_K": k}, params, fold(groups), bindings)
 
 
 def _products(x: str, tables: list, whole: str, rows: int, D: int, V: int, fmt: int) -> list[Dispatch]:

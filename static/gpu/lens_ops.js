@@ -4,17 +4,20 @@
  * Mirrors webgpu/lens_ops.py.
  * @module
  */
-import { LENS_PARTS, LENS_TILE, MAX_TOP_K, MAX_TURNS, NONE, UnsupportedShape, fold, matmul } from "./ops.js";
+import { MAX_TURNS, NONE, UnsupportedShape, ceil, fold } from "./dispatch.js";
+import { matmul } from "./ops.js";
 import { pick } from "./variants.js";
 
 /** @typedef {import("./ops.js").Dispatch} Dispatch */
 /** @typedef {import("./ops.js").Table} Table */
 
+const MAX_TOP_K = 16;
+/** Vocabulary rows per invocation of lens_tile. */
+const LENS_TILE = 512;
+/** Most tiles a row's merge can take. */
+const LENS_PARTS = 1024;
 /** Most bytes of logits that "groups" keeps for a moment; beyond, the first variant runs. */
 const LENS_WHOLE_BYTES = 64 * 2 ** 20;
-
-/** @param {number} a @param {number} b */
-const ceil = (a, b) => Math.ceil(a / b);
 
 /**
  * Vocabulary rows per invocation: at most LENS_TILE, few enough tiles to merge, few enough turns to finish.
@@ -69,44 +72,45 @@ export function lens(given) {
   if (D % 8) throw new UnsupportedShape(`the model's width is ${D}; the lens takes multiples of 8.`);
   if (k < 1 || k > MAX_TOP_K) throw new UnsupportedShape(`k is ${k}; the lens keeps 1 to ${MAX_TOP_K} tokens.`);
   const picked = lensVariant(given.variant, { rows, V, fmt });
+  const answer = { ids, logits, stats };
   if (picked === "groups") {
-    const bindings = { whole, targets, ids, logits, stats };
+    const bindings = { whole, targets, ...answer };
     const params = { rows, V };
     return [...products(given, whole), { kernel: "lens_groups", overrides: { TOP_K: k }, params, grid: fold(rows), bindings }];
   }
-  const tile = lensTile(D, V, k);
-  const parts = lensParts(tables, { D, V, k });
-  const weights = { WEIGHT_FORMAT: fmt };
-  const quads = picked === "quads";
-  const scratch = { part_logits, part_ids, part_stats };
-  /** @type {Dispatch[]} */
-  const first = [];
-  /** @type {Dispatch[]} */
-  const second = [];
+  const [tile, parts, quads] = [lensTile(D, V, k), lensParts(tables, { D, V, k }), picked === "quads"];
+  const target = { targets, target_logit };
+  const lists = { part_logits, part_ids, part_stats };
+  const eighths = fold(ceil(rows, 8));
+  /** @type {[Dispatch[], Dispatch[]]} */
+  const [first, second] = [[], []];
   let part0 = 0;
   for (const [table, v0, v_count, scales = NONE] of tables) {
-    const shape = { rows, D, v0, v_count };
-    const bindings = { x, table, scales, targets, target_logit };
-    first.push({ kernel: "lens_target", overrides: { ...weights, IN_ORDER: quads }, params: shape, grid: fold(ceil(rows, 8)), bindings });
-    const tiles = ceil(v_count, tile);
-    second.push({
-      kernel: quads ? "lens_quads" : "lens_tile",
-      overrides: quads ? { TOP_K: k, MANY: rows > 4 } : { ...weights, TOP_K: k },
-      params: { ...shape, tile, part0, parts },
-      grid: fold(quads ? ceil(ceil(rows, rows > 4 ? 8 : 4) * ceil(tiles, 4), 2) : ceil(ceil(rows, 4) * tiles, 16)),
-      bindings: { ...bindings, ...scratch },
-    });
-    part0 += tiles;
+    const params = { rows, D, v0, v_count };
+    const bindings = { x, table, scales, ...target };
+    first.push({ kernel: "lens_target", overrides: { WEIGHT_FORMAT: fmt, IN_ORDER: quads }, params, grid: eighths, bindings });
+    second.push(tiles(quads, fmt, k, { ...params, tile, part0, parts }, { ...bindings, ...lists }));
+    part0 += ceil(v_count, tile);
   }
-  /** @type {Dispatch} */
-  const merge = {
-    kernel: "lens_merge",
-    overrides: { TOP_K: k },
-    params: { rows, parts },
-    grid: fold(ceil(rows, 8)),
-    bindings: { ...scratch, targets, target_logit, ids, logits, stats },
-  };
-  return [...first, ...second, merge];
+  const bindings = { ...lists, ...target, ...answer };
+  return [...first, ...second, { kernel: "lens_merge", overrides: { TOP_K: k }, params: { rows, parts }, grid: eighths, bindings }];
+}
+
+/**
+ * Rows times the tiles of one table: an invocation owns four rows of a tile, a quad four or eight of four.
+ * @param {boolean} quads @param {number} fmt @param {number} k @param {Dispatch["params"]} params
+ * @param {Dispatch["bindings"]} bindings @returns {Dispatch}
+ */
+function tiles(quads, fmt, k, params, bindings) {
+  const { rows } = params;
+  const count = ceil(params.v_count, params.tile);
+  if (quads) {
+    const MANY = rows > 4; // eight rows then
+    const grid = fold(ceil(ceil(rows, MANY ? 8 : 4) * ceil(count, 4), 2));
+    return { kernel: "lens_quads", overrides: { TOP_K: k, MANY }, params, grid, bindings };
+  }
+  const grid = fold(ceil(ceil(rows, 4) * count, 16));
+  return { kernel: "lens_tile", overrides: { WEIGHT_FORMAT: fmt, TOP_K: k }, params, grid, bindings };
 }
 
 /**

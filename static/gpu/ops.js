@@ -1,8 +1,8 @@
 /**
  * What each kernel is asked to do: pure functions from sizes and buffer names to dispatches.
  *
- * Attention is in attention.js, windows of its pattern in probs.js, the lens in lens_ops.js. Mirrors webgpu/ops.py, where shapes are described; a test holds
- * both to the same list of dispatches.
+ * Attention is in attention.js, windows of its pattern in probs.js, the lens in lens_ops.js. Mirrors webgpu/ops.py, where
+ * shapes are described; a test holds both to the same list of dispatches.
  * Weight formats: 0 = f32, 1 = f16 pairs, 2 = bf16 pairs, 3 = Q4_1 and 4 = Q8_0 blocks; vectors are f32.
  * @module
  */
@@ -16,9 +16,6 @@ export { attentionProbs } from "./probs.js";
 /** @typedef {import("./dispatch.js").Dispatch} Dispatch */
 /** @typedef {[buffer: string, v0: number, vCount: number, scales?: string]} Table a piece of the vocabulary */
 
-export const MAX_TOP_K = 16;
-export const LENS_TILE = 512;
-export const LENS_PARTS = 1024;
 /** Up to here workgroups share rows of weights, beyond a tile of the product. */
 export const FEW_TOKENS = 32;
 /** Tokens of a quad's block; of more than 8 it takes twice as many, but 17 to 24 are three blocks of 8. */
