@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from safetensors import safe_open
 from safetensors.numpy import load_file
 
 from server import cli
+from server.commands import models
 from server.commands.prompts import parse_ids
 from server.commands.pull import Bar, line
 from server.trace_names import FILE_NAMES, shape_of
@@ -192,6 +194,16 @@ def test_models_lists_sizes_and_refusals(capsys: pytest.CaptureFixture[str]) -> 
     lines = capsys.readouterr().out.splitlines()
     assert any(row.startswith("small") and "L 2" in row and "K 2" in row for row in lines)
     assert any(row.startswith("refused") and "hidden_act" in row for row in lines)
+
+
+def test_models_names_the_default_and_gives_the_size_that_the_page_gives() -> None:
+    files = {"model.safetensors": 96_632_200, "tokenizer.json": 1_759_667}
+    model = SimpleNamespace(
+        entry=SimpleNamespace(id="smollm2-135m", licence="Apache-2.0", folder="here"), refused=None, family="llama",
+        shape={"L": 30}, files={name: SimpleNamespace(bytes=size) for name, size in files.items()},
+    )  # fmt: skip
+    assert models.line(model, default=True).split("  ")[0].rstrip() == "smollm2-135m (default)"
+    assert " ".join(models.line(model, default=False).split()) == "smollm2-135m llama L 30 97 MB Apache-2.0 here"
 
 
 def test_models_says_which_report_is_left_out_and_why(
