@@ -75,6 +75,7 @@ export function tokenChips() {
     });
     strip.hidden = typed.length === 0;
     strip.classList.toggle("refused", promptError !== null);
+    strip.classList.toggle("full", shown.length === WINDOW);
     pager.hidden = typed.length <= WINDOW;
     earlier.setAttribute("aria-disabled", String(first === 0));
     later.setAttribute("aria-disabled", String(first + shown.length === typed.length));

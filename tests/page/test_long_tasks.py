@@ -105,6 +105,24 @@ def test_a_text_typed_after_a_long_one_stays(page: Page):
     assert page.locator(".chip").count() == int(page.locator("#chips").get_attribute("data-count")) < 10
 
 
+HEIGHTS = """async (text) => {
+  const [box, strip] = ["prompt-text", "chips"].map((id) => document.getElementById(id));
+  box.value = text;
+  box.dispatchEvent(new Event("input", { bubbles: true }));
+  const heights = [];
+  for (let frames = 0; frames < 500 && strip.children.length < 160; frames += 1) {
+    await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
+    heights.push(strip.getBoundingClientRect().height);
+  }
+  return heights;
+}"""
+
+
+def test_chips_that_come_bit_by_bit_move_nothing_below(page: Page):
+    heights = page.evaluate(HEIGHTS, "b c d e " * 40)
+    assert len(heights) > 2 and set(heights) == {heights[0]} and heights[0] > 100
+
+
 # Counts chips, and cells of the lens with their names, by the picture of the page that they were made for.
 COUNT = """() => {
   globalThis.made = { chips: [0], lens: [0] };
