@@ -89,12 +89,18 @@ class Builder:
         """Fill a whole buffer with zeros before the dispatches that follow."""
         self.copy(ZERO, 0, name, 0, self.buffers[name])
 
-    def emit(self, dispatches: ops.Dispatch | list[ops.Dispatch], flops: int) -> None:
-        """Append dispatches that together do about `flops` operations."""
+    def emit(
+        self, dispatches: ops.Dispatch | list[ops.Dispatch], flops: int, before: Sequence[ops.Dispatch] = ()
+    ) -> None:
+        """Append dispatches that together do about `flops` operations.
+
+        before: what has to run earlier in the same submit, because others may run between two.
+        """
         step = self.steps[-1]
         if self.submit_flops is not None and step.dispatches and step.flops + flops > self.submit_flops:
             step = Step()
             self.steps.append(step)
+        step.dispatches += [each for each in before if not any(each is there for there in step.dispatches)]
         step.dispatches += dispatches if isinstance(dispatches, list) else [dispatches]
         step.flops += flops
 
@@ -213,9 +219,11 @@ class Forward(Builder):
             sinks=0, scale=c.scale, scratch=scratch, variant=self.choice.get(ops.attention_operation(T)),
             most_flops=self.submit_flops if T > 1 else None,
         )  # fmt: skip
-        flops, parts = 4 * T * S * c.N * c.H, sum("group0" in each.params for each in dispatches)
-        for each in dispatches if parts else [dispatches]:  # one token's merge goes with what it merges
-            self.emit(each, flops if not parts else flops // parts if "group0" in each.params else 0)
+        flops, parts = 4 * T * S * c.N * c.H, [each for each in dispatches if "group0" in each.params]
+        if not parts:
+            self.emit(dispatches, flops)  # one token's merge goes with what it merges
+        for part in parts:  # images, if there are any, serve whoever attends last
+            self.emit(part, flops // len(parts), dispatches[: -len(parts)])
         if "lse" in self.keep and not whole:  # lse is [N,T]: a chunk's rows go to N places of the kept buffer
             kept = self.buffer(f"lse.{layer}", c.N * self.capacity)
             for n in range(c.N):

@@ -71,14 +71,15 @@ export class Builder {
   }
 
   /**
-   * Append dispatches that together do about `flops` operations.
-   * @param {Dispatch | Dispatch[]} dispatches @param {number} flops
+   * Append dispatches that together do about `flops` operations. before: what has to run earlier in the same submit.
+   * @param {Dispatch | Dispatch[]} dispatches @param {number} flops @param {Dispatch[]} before
    */
-  emit(dispatches, flops) {
+  emit(dispatches, flops, before = []) {
     if (this.step.dispatches.length && this.step.flops + flops > this.submitFlops) {
       this.steps.push({ copies: [], dispatches: [], flops: 0 });
     }
-    this.step.dispatches.push(...[dispatches].flat());
+    const first = before.filter((each) => !this.step.dispatches.includes(each));
+    this.step.dispatches.push(...first, ...[dispatches].flat());
     this.step.flops += flops;
   }
 
@@ -243,9 +244,10 @@ export class Forward extends Builder {
     const variant = this.choice[ops.attentionOperation(T)];
     const most_flops = T > 1 ? this.submitFlops : null;
     const dispatches = ops.attention({ q, k, v, o, lse, scratch, variant, most_flops, ...sizes });
-    const parts = dispatches.filter(({ params }) => "group0" in params).length;
-    if (!parts) this.emit(dispatches, 4 * T * S * N * H); // one token's merge goes with what it merges
-    else for (const each of dispatches) this.emit(each, "group0" in each.params ? Math.floor((4 * T * S * N * H) / parts) : 0);
+    const [flops, parts] = [4 * T * S * N * H, dispatches.filter(({ params }) => "group0" in params)];
+    if (!parts.length) this.emit(dispatches, flops); // one token's merge goes with what it merges
+    const images = dispatches.slice(0, -parts.length); // if any: they serve whoever attends last
+    for (const part of parts) this.emit(part, Math.floor(flops / parts.length), images);
     if (this.keep.has("lse") && !whole) {
       // lse is [N,T]: a chunk's rows go to N places of the kept buffer
       const target = this.buffer(`lse.${layer}`, N * capacity);

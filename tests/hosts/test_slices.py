@@ -95,6 +95,23 @@ def test_no_dispatch_of_a_prompt_or_a_lens_passes_its_budget():
     assert [each["part0"] * each["tile"] for each in tiles] == [each["v0"] for each in tiles]
 
 
+def test_images_are_made_in_the_submit_that_reads_them():
+    """One pair serves every run on a device, so what runs between two submits may write it."""
+    parsed, weights = placed(GOOD["smollm2"], "Q8_0")
+    plans = prefill(parsed, weights, T=900, capacity=900, keep=TRACE, choice={"attention": "texels"}, submit_flops=MOST)
+    parts = 0
+    for step in (step for plan in plans for step in plan.steps):
+        images: dict[str, str] = {}
+        for each in step.dispatches:
+            if each.kernel == "attention_images":
+                images = {each.bindings[f"{name}_image"]: each.bindings[name] for name in "kv"}
+            if each.kernel == "attention_texels":
+                layer = each.bindings["q"].partition("@")[0].removeprefix("q.")
+                assert [images[each.bindings[name]] for name in "kv"] == [f"k.{layer}", f"v.{layer}"]
+                parts += each.params["group0"] > 0
+    assert parts, "nothing was cut"
+
+
 @pytest.mark.parametrize(("dtype", "most_bytes"), [("F32", 1 << 27), ("Q4_1", 1 << 27), ("Q8_0", 1 << 22)])
 def test_slices_are_planned_alike(dtype, most_bytes, mirror):
     parsed, weights = placed(GOOD["smollm2"], dtype, most_bytes)
@@ -128,3 +145,18 @@ def test_slices_change_no_number(blocks, load, monkeypatch, tmp_path):
         trace.destroy()
     for whole, cut in zip(*answers, strict=True):
         np.testing.assert_array_equal(cut, whole)
+
+
+@pytest.mark.gpu
+def test_a_prompt_that_runs_between_the_submits_of_another_changes_no_number(load, monkeypatch):
+    """A page may ask twice at once; the images of keys and values are one pair for both."""
+    model = load(checkpoint("llama-gqa").folder)
+    monkeypatch.setattr(model, "choice", {**model.choice, "attention": "texels"})
+    monkeypatch.setattr(plan_module, "SUBMIT_FLOPS", 1)
+    ids, others = [i % 7 + 1 for i in range(70)], [i % 5 + 1 for i in range(90)]
+    read = []
+    for between in (None, lambda _: model.run(others).destroy()):
+        trace = model.run(ids, progress=between)
+        read.append([trace.read("resid_post", layer) for layer in range(model.config.L)])
+        trace.destroy()
+    np.testing.assert_array_equal(read[1], read[0])
