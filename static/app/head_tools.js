@@ -14,57 +14,16 @@ const SCALES = {
  * @param {{zoom: (factor: number) => void, whole: () => void, data: () => import("./head_data.js").HeadData | null}} head
  */
 export function headTools({ zoom, whole, data }) {
-  const views = h("div", { class: "segments", role: "group", "aria-label": "View" });
-  for (const view of /** @type {const} */ (["heatmap", "arcs", "table"])) {
-    views.append(toggle(view[0].toUpperCase() + view.slice(1), false, () => store.set({ view }), { "data-view": view }));
-  }
-  const scale = h("select", {
-    id: "scale",
-    "aria-label": "Colour scale",
-    onchange: () => store.set({ scale: /** @type {keyof typeof SCALES} */ (scale.value) }),
-  });
-  for (const [value, { name }] of Object.entries(SCALES)) scale.append(h("option", { value, text: name }));
+  const [views, scale] = [viewButtons(), scaleField()];
   const first = toggle("Without first token", false, (noFirst) => store.set({ noFirst }), { id: "no-first" });
   const lock = toggle("Follow pointer", false, (follow) => store.set({ lock: !follow }), {
     id: "lock-row",
     title: "Bars show the row under the pointer; off: they stay with the selected row",
   });
-  const zoomGroup = h(
-    "div",
-    { class: "segments small-tools", role: "group", "aria-label": "Zoom" },
-    h("button", { type: "button", class: "toggle", text: "−", "aria-label": "Zoom out", onclick: () => zoom(1 / 1.5) }),
-    h("button", { type: "button", class: "toggle", text: "+", "aria-label": "Zoom in", onclick: () => zoom(1.5) }),
-    h("button", { type: "button", class: "toggle", text: "All", "aria-label": "Show all tokens", onclick: whole }),
-  );
-  /** @param {"copy" | "csv" | "json"} how @param {string} text @param {string} label */
-  const saver = (how, text, label) => {
-    const run = () => {
-      const head = data();
-      if (head) void exportHead(head, how, store.state);
-    };
-    return h("button", { type: "button", class: "toggle", id: `${how}-head`, text, "aria-label": label, onclick: run });
-  };
-  const save = h(
-    "div",
-    { id: "export", class: "segments small-tools", role: "group", "aria-label": "Copy or export this head" },
-    saver("copy", "Copy", "Copy this head as a table"),
-    saver("csv", "CSV", "Save this head as CSV"),
-    saver("json", "JSON", "Save this head as JSON"),
-  );
-  const note = h("span", { class: "small dim" });
-  const legend = legendLine(note);
-  store.on(["view"], ({ view }) => {
-    for (const button of views.children)
-      button.setAttribute("aria-pressed", String(/** @type {HTMLElement} */ (button).dataset.view === view));
-    zoomGroup.hidden = legend.hidden = view !== "heatmap";
-  });
-  store.on(["scale", "noFirst"], (state) => {
-    scale.value = state.scale;
-    first.setAttribute("aria-pressed", String(state.noFirst));
-    note.textContent = state.noFirst
-      ? `${SCALES[state.scale].legend}; first token left out, rows renormalised`
-      : `${SCALES[state.scale].legend}; grey: masked`;
-  });
+  const [zooms, save] = [zoomButtons(zoom, whole), saveButtons(data)];
+  const legend = legendLine();
+  store.on(["view"], ({ view }) => (zooms.hidden = legend.hidden = view !== "heatmap"));
+  store.on(["noFirst"], ({ noFirst }) => first.setAttribute("aria-pressed", String(noFirst)));
   store.on(["lock"], (state) => lock.setAttribute("aria-pressed", String(!state.lock)));
   /** @param {boolean} possible */
   const allowFirst = (possible) => {
@@ -75,14 +34,74 @@ export function headTools({ zoom, whole, data }) {
   };
   /** Nothing to zoom or to save without a picture. @param {boolean} shown */
   const allow = (shown) => {
-    for (const button of [zoomGroup, save].flatMap((group) => Array.from(group.children)))
+    for (const button of [zooms, save].flatMap((group) => Array.from(group.children)))
       /** @type {HTMLButtonElement} */ (button).disabled = !shown;
   };
-  return { bar: h("div", { class: "head-tools" }, views, scale, first), zoom: zoomGroup, save, lock, legend, allow, allowFirst };
+  return { bar: h("div", { class: "head-tools" }, views, scale, first), zoom: zooms, save, lock, legend, allow, allowFirst };
 }
 
-/** @param {HTMLElement} note */
-function legendLine(note) {
+/** Heatmap, arcs or table. */
+function viewButtons() {
+  const views = h("div", { class: "segments", role: "group", "aria-label": "View" });
+  for (const view of /** @type {const} */ (["heatmap", "arcs", "table"])) {
+    views.append(toggle(view[0].toUpperCase() + view.slice(1), false, () => store.set({ view }), { "data-view": view }));
+  }
+  store.on(["view"], ({ view }) => {
+    for (const button of views.children)
+      button.setAttribute("aria-pressed", String(/** @type {HTMLElement} */ (button).dataset.view === view));
+  });
+  return views;
+}
+
+/** What the darkest and the lightest colour stand for. */
+function scaleField() {
+  const scale = h("select", {
+    id: "scale",
+    "aria-label": "Colour scale",
+    onchange: () => store.set({ scale: /** @type {keyof typeof SCALES} */ (scale.value) }),
+  });
+  for (const [value, { name }] of Object.entries(SCALES)) scale.append(h("option", { value, text: name }));
+  store.on(["scale"], (state) => (scale.value = state.scale));
+  return scale;
+}
+
+/** @param {(factor: number) => void} zoom @param {() => void} whole */
+function zoomButtons(zoom, whole) {
+  return h(
+    "div",
+    { class: "segments small-tools", role: "group", "aria-label": "Zoom" },
+    h("button", { type: "button", class: "toggle", text: "−", "aria-label": "Zoom out", onclick: () => zoom(1 / 1.5) }),
+    h("button", { type: "button", class: "toggle", text: "+", "aria-label": "Zoom in", onclick: () => zoom(1.5) }),
+    h("button", { type: "button", class: "toggle", text: "All", "aria-label": "Show all tokens", onclick: whole }),
+  );
+}
+
+/** @param {() => import("./head_data.js").HeadData | null} data */
+function saveButtons(data) {
+  /** @param {"copy" | "csv" | "json"} how @param {string} text @param {string} label */
+  const saver = (how, text, label) => {
+    const run = () => {
+      const head = data();
+      if (head) void exportHead(head, how, store.state);
+    };
+    return h("button", { type: "button", class: "toggle", id: `${how}-head`, text, "aria-label": label, onclick: run });
+  };
+  return h(
+    "div",
+    { id: "export", class: "segments small-tools", role: "group", "aria-label": "Copy or export this head" },
+    saver("copy", "Copy", "Copy this head as a table"),
+    saver("csv", "CSV", "Save this head as CSV"),
+    saver("json", "JSON", "Save this head as JSON"),
+  );
+}
+
+/** The colours from 0 to 1, and what they say. */
+function legendLine() {
+  const note = h("span", { class: "small dim" });
+  store.on(["scale", "noFirst"], ({ scale, noFirst }) => {
+    const rest = noFirst ? "first token left out, rows renormalised" : "grey: masked";
+    note.textContent = `${SCALES[scale].legend}; ${rest}`;
+  });
   const ramp = h("canvas", { class: "ramp", role: "img", "aria-label": "colours from 0, dark blue, to 1, yellow" });
   const context = sizeCanvas(ramp, 96, 8);
   for (let x = 0; x < 96; x += 1) {

@@ -57,67 +57,13 @@ export function mountModelMenu() {
  * @param {() => void} close
  */
 async function draw(panel, close) {
-  const { models, entry, modelStates, engine, progress } = store.state;
-  const kept = new Map(
-    await Promise.all(
-      models.filter((model) => model.files).map(async (model) => /** @type {const} */ ([model.id, await keptWeightBytes(model)])),
-    ),
+  const { models } = store.state;
+  const here = models.filter((model) => model.files);
+  const kept = new Map(await Promise.all(here.map(async (model) => /** @type {const} */ ([model.id, await keptWeightBytes(model)]))));
+  const rows = models.map((model) => (model.files ? modelRow(model, kept.get(model.id) ?? 0, close) : refusedRow(model)));
+  const pullable = PULLABLE.filter(({ id }) => !models.some((model) => model.id === id)).map(({ id, words }) =>
+    h("li", { class: "menu-row" }, h("div", {}, h("strong", { text: id }), h("p", { class: "small dim", text: words })), command(id)),
   );
-  const rows = models.map((model) => {
-    const chosen = model.id === entry?.id;
-    if (!model.files)
-      return h(
-        "li",
-        { class: "menu-row" },
-        h("strong", { text: model.name }),
-        h("p", { class: "small dim", text: /** @type {any} */ (model).refused ?? "not pulled yet" }),
-        command(model.id),
-      );
-    const bytes = weightBytes(model);
-    const here = kept.get(model.id) ?? 0;
-    const words =
-      (chosen && modelStates[model.id]) ||
-      (here === 0
-        ? "not in this browser yet"
-        : here < bytes
-          ? `${megabytes(here)} of ${megabytes(bytes)} kept here`
-          : "kept in this browser");
-    const label = chosen && engine ? "In use" : chosen && progress ? "Loading" : here > 0 && here < bytes ? "Resume" : "Use";
-    const use = h("button", {
-      type: "button",
-      text: label,
-      disabled: chosen && (engine !== null || progress !== null),
-      "aria-label": `${label}: ${model.name}`,
-    });
-    use.addEventListener("click", () => {
-      close();
-      byId("model-button").focus();
-      switchModel(model.id).catch(() => {}); // a notice says what went wrong
-    });
-    const cancel =
-      chosen && progress?.cancel && !engine ? h("button", { type: "button", text: "Cancel", onclick: () => progress.cancel?.() }) : null;
-    return h(
-      "li",
-      { class: "menu-row", "aria-current": chosen },
-      h(
-        "div",
-        {},
-        h("strong", { text: model.name }),
-        h("p", { class: "small dim", text: `${headsWords(model)} · ${megabytes(bytes)} · ${model.licence}` }),
-        h("p", { class: "small", text: words }),
-        ...reportLines(model, close),
-        h("p", { class: "small dim mono hash", title: model.hash, text: `sha256 ${model.hash.slice(0, 16)}…` }),
-      ),
-      cancel,
-      use,
-    );
-  });
-  for (const { id, words } of PULLABLE) {
-    if (!models.some((model) => model.id === id))
-      rows.push(
-        h("li", { class: "menu-row" }, h("div", {}, h("strong", { text: id }), h("p", { class: "small dim", text: words })), command(id)),
-      );
-  }
   const more = h(
     "p",
     { class: "small dim" },
@@ -125,7 +71,45 @@ async function draw(panel, close) {
     h("code", { text: "playground pull OWNER/NAME" }),
     " takes Llama, Qwen2, Qwen3, Mistral and SmolLM3 checkpoints from the Hugging Face hub, or a folder.",
   );
-  panel.replaceChildren(h("ul", { "aria-label": "Models" }, ...rows), more);
+  panel.replaceChildren(h("ul", { "aria-label": "Models" }, ...rows, ...pullable), more);
+}
+
+/** A model that cannot be run, with the reason. @param {ModelEntry} model */
+function refusedRow(model) {
+  const why = /** @type {any} */ (model).refused ?? "not pulled yet";
+  return h("li", { class: "menu-row" }, h("strong", { text: model.name }), h("p", { class: "small dim", text: why }), command(model.id));
+}
+
+/**
+ * A model with what is kept of it in this browser, and the button that takes it.
+ * @param {ModelEntry} model @param {number} keptBytes @param {() => void} close
+ */
+function modelRow(model, keptBytes, close) {
+  const { entry, modelStates, engine, progress } = store.state;
+  const chosen = model.id === entry?.id;
+  const bytes = weightBytes(model);
+  const part = keptBytes > 0 && keptBytes < bytes;
+  const kept = part ? `${megabytes(keptBytes)} of ${megabytes(bytes)} kept here` : keptBytes ? "kept in this browser" : "not in this browser yet";
+  const label = chosen && engine ? "In use" : chosen && progress ? "Loading" : part ? "Resume" : "Use";
+  const disabled = chosen && (engine !== null || progress !== null);
+  const use = h("button", { type: "button", text: label, disabled, "aria-label": `${label}: ${model.name}` });
+  use.addEventListener("click", () => {
+    close();
+    byId("model-button").focus();
+    switchModel(model.id).catch(() => {}); // a notice says what went wrong
+  });
+  const stops = chosen && progress?.cancel && !engine;
+  const cancel = stops ? h("button", { type: "button", text: "Cancel", onclick: () => progress.cancel?.() }) : null;
+  const about = h(
+    "div",
+    {},
+    h("strong", { text: model.name }),
+    h("p", { class: "small dim", text: `${headsWords(model)} · ${megabytes(bytes)} · ${model.licence}` }),
+    h("p", { class: "small", text: (chosen && modelStates[model.id]) || kept }),
+    ...reportLines(model, close),
+    h("p", { class: "small dim mono hash", title: model.hash, text: `sha256 ${model.hash.slice(0, 16)}…` }),
+  );
+  return h("li", { class: "menu-row", "aria-current": chosen }, about, cancel, use);
 }
 
 /** @param {string} id */
