@@ -4,6 +4,7 @@ import { ceilings } from "../bench/ceilings.js";
 import { BenchError } from "../bench/errors.js";
 import { judgeTokens, measureModel, someIds } from "../bench/model.js";
 import { measure } from "../bench/timing.js";
+import { requestDevice } from "../gpu/device.js";
 import { Kernels } from "../gpu/kernels.js";
 import { openSafetensors } from "../lib/safetensors.js";
 import { oracleTrace } from "./api.js";
@@ -13,21 +14,26 @@ import { oracleReady } from "./verify.js";
 /** Nats that float32 may put between the kernels and the oracle after all layers. */
 const LOGPROB_TOLERANCE = 2e-3;
 
-/** @type {WeakMap<import("../gpu/device.js").Device, Promise<Kernels>>} */
-const kernelsOf = new WeakMap();
+/** @type {Promise<Kernels> | null} */
+let opened = null;
+
+/** Kernels on a device of their own: what is refused there must not pass for a fault of the model's. @returns {Promise<Kernels>} */
+function ownKernels() {
+  if (opened) return opened;
+  const mine = requestDevice().then((device) => {
+    void device.gpu.lost.then(() => opened === mine && (opened = null));
+    return Kernels.load(device);
+  });
+  mine.catch(() => (opened = null));
+  return (opened = mine);
+}
 
 /** @param {import("./state.js").Engine} engine @param {import("./state.js").ModelEntry} entry @param {unknown} given */
 export async function bench(engine, entry, given) {
   const asked = read(given); // a wrong question is refused before anything is fetched
-  const device = engine.kind === "webgpu" ? await gpu() : null;
-  if (!device) throw new BenchError("unavailable", "The server computes here, so there are no kernels to time.");
-  let kernels = kernelsOf.get(device);
-  if (!kernels) {
-    kernels = Kernels.load(device);
-    kernelsOf.set(device, kernels);
-    kernels.catch(() => kernelsOf.delete(device));
-  }
-  return asked.op === "model" ? model(engine, entry, asked, await kernels) : measure(await kernels, asked);
+  if (engine.kind !== "webgpu" || !(await gpu())) throw new BenchError("unavailable", "The server computes here, so there are no kernels to time.");
+  const kernels = await ownKernels();
+  return asked.op === "model" ? model(engine, entry, asked, kernels) : measure(kernels, asked);
 }
 
 /**

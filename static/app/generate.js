@@ -1,11 +1,13 @@
-// Writing on from the prompt: sampling settings, a stop button, and the text back into the prompt.
+// Writing on from the selected token of the prompt: sampling settings, a stop button, and the text back into the prompt.
 import { SAMPLING_RANGES } from "../lib/permalink.js";
 import { plural } from "../lib/numbers.js";
+import { sharedCharacters } from "../lib/split_characters.js";
 import { h, passFocus } from "./dom.js";
 import { writePrompt } from "./examples.js";
 import { stepProgress } from "./progress.js";
 import { goToPrompt } from "./prompt.js";
-import { store } from "./state.js";
+import { newEntry } from "./link.js";
+import { position, store } from "./state.js";
 
 /** Field of the view, id, label, step, what it does. The link holds them too. */
 const SETTINGS = /** @type {const} */ ([
@@ -16,7 +18,7 @@ const SETTINGS = /** @type {const} */ ([
   ["maxTokens", "max-tokens", "Tokens", 1, "stops after this many"],
 ]);
 
-const NOTHING = "For the model the text ends here: 0 tokens. Another prompt, or a temperature above 0, may go on.";
+const NOTHING = "For the model the text ends here: 0 tokens. Another token, another prompt, or a temperature above 0, may go on.";
 /** The link has room for so many. */
 const DIGITS = 6;
 
@@ -56,12 +58,23 @@ function hindrance() {
   return stale || shown.length === 0 ? "The prompt in the box is not computed yet." : null;
 }
 
-/** A text that is written on from the prompt on the screen; it belongs to that prompt, as text and as tokens. */
+const idsOf = (/** @type {import("./state.js").Piece[]} */ pieces) => pieces.map((piece) => piece.id);
+
+/**
+ * A text that is written on from the token whose next one the panel shows, or from the end of the character that this token is a
+ * part of; it belongs to the prompt on the screen, as text and as tokens.
+ */
 class Continuation {
   /** @param {import("./state.js").State} state */
-  constructor({ shown, prompt }) {
-    this.from = prompt;
-    this.ids = shown.map((piece) => piece.id);
+  constructor(state) {
+    const { shown, prompt, tokens } = state;
+    const shared = sharedCharacters(shown.map((piece) => piece.bytes));
+    let end = position(state) + 1;
+    while (end < shown.length && shared[end - 1]) end += 1;
+    this.prompt = prompt;
+    this.whole = idsOf(shown).join();
+    this.ids = idsOf(shown.slice(0, end));
+    this.from = end < shown.length ? (tokens?.decode(this.ids) ?? "") : prompt;
     /** @type {number[]} */
     this.made = [];
     this.text = "";
@@ -70,7 +83,7 @@ class Continuation {
 
   /** Whether this prompt is in the box and in the picture. @param {import("./state.js").State} state */
   belongsTo({ shown, prompt }) {
-    return prompt === this.from && shown.map((piece) => piece.id).join() === this.ids.join();
+    return prompt === this.prompt && idsOf(shown).join() === this.whole;
   }
 
   /**
@@ -189,7 +202,9 @@ export function mountGenerate(element) {
   panel.stop.addEventListener("click", () => running?.stopping.abort());
   panel.take.addEventListener("click", () => {
     if (!written) return;
-    writePrompt(written.from + written.text, { now: true });
+    newEntry();
+    // Half a character at its end was never written by the model; it has no place in a text.
+    writePrompt(written.from + written.text.replace(/\uFFFD+$/, ""), { now: true });
     goToPrompt();
   });
   store.on(["engine"], () => running?.stopping.abort());

@@ -97,6 +97,7 @@ export class LensPanel {
     this.laid = this.data;
     this.window = { from: 0, to: 0 };
     this.#reveal();
+    beforePaint(this.scroll); // rows of another length may have moved under it
     this.fill();
   }
 
@@ -192,7 +193,7 @@ export class LensPanel {
     store.on(["trace"], () => void this.load());
     store.on(["entry"], ({ entry }) => (this.legend.textContent = legendWords(entry?.tied === true)));
     store.on(["token", "depth", "layer"], () => {
-      if (!store.state.trace) return;
+      if (!this.data || this.laid !== this.data) return; // a column of rows that are not laid out yet cannot be scrolled to
       this.#reveal();
       this.fill();
       this.mark();

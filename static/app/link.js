@@ -36,18 +36,22 @@ const WORDS = {
 /** @returns {View} what the address asks for, where it says nothing the opening of its model */
 export const plainView = () => readLink(location.hash, openingFor(readLink(location.hash).view.model)).view;
 
+/** What the link that was opened last asks for: only of that a sentence is due when it is not there. @type {Partial<View>} */
+let asked = {};
+
 /** @returns {View} the same; says so when part of it could not be used */
 export function viewOfAddress() {
   const { unread } = readLink(location.hash);
+  dismiss("link");
   if (unread.length) {
     const names = [...new Set(unread.map((field) => WORDS[/** @type {keyof typeof WORDS} */ (field)] ?? field))].join(", ");
     notify({ id: "link", kind: "info", text: `Part of this link could not be used (${names}); the page chose for itself there.` });
   }
-  return plainView();
+  return (asked = plainView());
 }
 
 /**
- * Indices beyond the model or the prompt go back to the page's own choice, with a sentence.
+ * Indices beyond the model or the prompt go back to the page's own choice, with a sentence where a link asked for them.
  * @param {import("./state.js").State} state
  */
 export function clampView(state) {
@@ -68,9 +72,11 @@ export function clampView(state) {
   const outside = row0 + rows > T || col0 + cols > T;
   const beyond = limits.filter(([field, limit]) => typeof state[field] === "number" && /** @type {number} */ (state[field]) >= limit);
   if (beyond.length === 0 && !outside) return;
-  const said = beyond.map(([field, limit]) => `${WORDS[field]} ${state[field]} (largest here: ${count(limit - 1)})`);
-  if (outside) said.push(`a zoom up to query ${row0 + rows - 1} and key ${col0 + cols - 1} (largest here: ${count(T - 1)})`);
+  const wanted = beyond.filter(([field]) => asked[field] === state[field]);
+  const said = wanted.map(([field, limit]) => `${WORDS[field]} ${state[field]} (largest here: ${count(limit - 1)})`);
+  if (outside && String(asked.zoom) === String(state.zoom)) said.push(`a zoom up to query ${row0 + rows - 1} and key ${col0 + cols - 1} (largest here: ${count(T - 1)})`);
   store.set({ ...Object.fromEntries(beyond.map(([field]) => [field, null])), ...(outside ? { zoom: null } : {}) });
+  if (said.length === 0) return;
   notify({ id: "link", kind: "info", text: `The view asked for ${said.join(", ")}; the page chose for itself there.` });
 }
 
@@ -109,6 +115,7 @@ let timer;
 
 /** Called before a choice that leads elsewhere (an example, another model): Back then returns to what is shown now. */
 export function newEntry() {
+  dismiss("link");
   write();
   entryDue = true;
   writeSoon();

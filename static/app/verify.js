@@ -73,6 +73,8 @@ export async function verify(engine, entry, ids, { say = () => {}, onPart = () =
   const oracle = async (include, options) => tensors(await oracleTrace({ model: entry.id, ids, include, ...options }, signal));
   try {
     const last = ids.length - 1;
+    say("Waiting for PyTorch on the server, which reads the model before its first answer.");
+    onPart(null);
     compare("embed", null, await trace.read("embed"), (await oracle(["embed"], { layers: [] })).embed.data);
     const names = LAYER_NAMES.filter((name) => !name.endsWith("_normed") || entry.family === "qwen3");
     for (let layer = 0; layer < trace.shape.L; layer += 1) {

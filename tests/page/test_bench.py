@@ -51,6 +51,29 @@ def test_bench_refuses_with_one_sentence(shared: Watched, given: object, said: s
     assert isinstance(found, str) and found.startswith(said) and "\n" not in found
 
 
+def test_bench_has_a_device_of_its_own_and_keeps_it(watched: Watched, small_server: Server):
+    """What a device refuses is told to all who wait for it: a prompt must not fail for a measurement."""
+    page = watched.open(small_server.url)
+    opened = """async (given) => {
+      const { requestDevice } = GPUAdapter.prototype;
+      const devices = [];
+      GPUAdapter.prototype.requestDevice = async function (...all) {
+        devices.push(await requestDevice.apply(this, all));
+        return devices.at(-1);
+      };
+      const { createBuffer } = GPUDevice.prototype;
+      const made = new Set();
+      GPUDevice.prototype.createBuffer = function (...all) {
+        made.add(this);
+        return createBuffer.apply(this, all);
+      };
+      await playground.bench(given);
+      await playground.bench(given);
+      return [devices.length, [...made].every((each) => devices.includes(each))];
+    }"""
+    assert page.evaluate(opened, {**ATTENTION, "variant": "plain"}) == [1, True]
+
+
 def test_bench_planted_mistake_has_no_speed(watched: Watched, small_server: Server):
     text = (ROOT / "webgpu" / "attention_fa2.wgsl").read_text("utf-8")
     assert "p.scale" in text

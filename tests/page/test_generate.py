@@ -55,6 +55,25 @@ def test_stop_ends_the_text_and_keeps_what_is_there(page: Page, press_after_one)
     assert page.locator("#generate-note").text_content() == "" and page.locator("#take").is_hidden()
 
 
+def test_text_goes_on_from_the_selected_token_and_back_returns_to_its_prompt(page: Page):
+    type_prompt(page, "the cat sat on the mat")
+    wait_picture(page)
+    page.locator(".chip").nth(2).click()
+    until(page, "location.hash.includes('t=2')")
+    prompt = page.locator("#prompt-text").input_value()
+    chips = "[...document.querySelectorAll('.chip')].slice(0, 3)"
+    first = page.evaluate(f"{chips}.map((chip) => chip.textContent.replaceAll('·', ' ')).join('')")
+    begin(page, 3)
+    until(page, f"{NOTE}.startsWith('3 tokens in')")
+    assert page.locator("#generated .dim").text_content() == first
+    text = page.locator("#generated mark").text_content()
+    page.locator("#take").click()
+    until(page, f"document.querySelector('#prompt-text').value === {first + text!r}")
+    wait_picture(page)
+    page.go_back()
+    until(page, f"document.querySelector('#prompt-text').value === {prompt!r}")
+
+
 def test_another_prompt_in_the_middle_takes_the_text_away(page: Page, press_after_one):
     type_prompt(page, "the cat")
     wait_picture(page)

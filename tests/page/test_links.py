@@ -5,7 +5,7 @@ import json
 import pytest
 from playwright.sync_api import Page
 
-from tests.page.harness import Server, Watched, open_link, until, wait_lens, wait_picture
+from tests.page.harness import Server, Watched, open_link, type_prompt, until, wait_lens, wait_picture
 
 pytestmark = pytest.mark.chromium
 
@@ -55,6 +55,21 @@ def test_hostile_link_gives_a_usable_view(page: Page, link: str):
     assert page.locator("#head").get_attribute("data-head") is not None
     if link in HOSTILE:
         page.wait_for_selector("#notice-link")
+
+
+def test_what_a_link_could_not_get_is_told_of_that_link_only(page: Page):
+    open_link(page, "l=99&p=the%20cat")
+    wait_picture(page)
+    page.wait_for_selector("#notice-link")
+    open_link(page, "p=the%20cat%20sat")
+    wait_picture(page)
+    page.wait_for_selector("#notice-link", state="detached")
+    page.locator(".chip").nth(3).click()
+    until(page, "location.hash.includes('t=3')")
+    type_prompt(page, "hi")
+    wait_picture(page)
+    until(page, "document.querySelectorAll('.chip').length === 2 && !location.hash.includes('t=')")
+    assert page.locator("#notice-link").count() == 0, "nobody asked for a token of this prompt"
 
 
 def test_zoom_outside_the_prompt_becomes_the_whole_picture(page: Page):

@@ -73,6 +73,21 @@ def test_an_example_moves_the_view_with_its_picture(held: Page):
     assert held.locator("#head-title").text_content().startswith(f"L{head} ")
 
 
+IN_VIEW = """() => {
+  const cell = document.querySelector("#lens [aria-selected=true]").getBoundingClientRect();
+  const grid = document.querySelector("#lens").getBoundingClientRect();
+  return cell.width > 0 && cell.left >= grid.left && cell.right <= grid.right + 1;
+}"""
+
+
+@pytest.mark.parametrize("i", [1, 2, 3])
+def test_the_lens_goes_to_the_selected_column_of_a_longer_prompt(held: Page, i: int):
+    example(held, i)
+    released(held)
+    wait_lens(held)
+    until(held, f"({IN_VIEW})()")
+
+
 def test_the_last_of_two_examples_is_the_one_that_is_shown_and_back_the_first(held: Page):
     before = held.evaluate(SEEN)
     first, second = example(held, 1), example(held, 2)
