@@ -6,13 +6,19 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from bench import options
+from bench import arguments, options
 from bench.browser import ROOT
-from bench.errors import BenchError
+from bench.errors import BadArguments, BenchError
 from bench.places import PLACES, has_gpu, open_place
 from bench.table import into_readme, render
 
 README = ROOT / "README.md"
+ON = "native,swiftshader,chromium"
+# Options of the whole table, by the name that argparse keeps them under.
+OF_THE_TABLE = {
+    "quick": "--quick", "without_peers": "--without-peers", "install_peers": "--install-peers",
+    "going_on": "--continue", "readme": "--readme",
+}  # fmt: skip
 COLUMNS = ("where", "ms", "min ms", "wait ms", "GFLOP/s", "GB/s", "of FMA", "of read", "error", "variant: kernels")
 
 
@@ -20,7 +26,7 @@ def main(argv: list[str] | None = None) -> int:
     """Exit status 0 when every place gave a figure, 1 when one did not, 2 for arguments that make no sense."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     options.add_options(parser)
-    parser.add_argument("--on", default="native,swiftshader,chromium", help=f"places, of {', '.join(PLACES)}")
+    parser.add_argument("--on", help=f"with --op: places, of {', '.join(PLACES)} ({ON})")
     parser.add_argument("--json", action="store_true", help="machine-readable")
     parser.add_argument("--quick", action="store_true", help="a minute's table of small sizes")
     parser.add_argument("--without-peers", action="store_true", help="only our own kernels")
@@ -29,10 +35,33 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--readme", action="store_true", help="write the table into README.md as well")
     args = parser.parse_args(argv)
     try:
+        check(args)
         return table(args) if args.op is None else one(args)
     except BenchError as error:
         print(f"bench: {error}", file=sys.stderr)
         return 2
+
+
+def check(args: argparse.Namespace) -> None:
+    """Raises BadArguments for options that would be ignored, or would spoil what another one writes."""
+    of_one = {f"--{name}": value for name, value in options.given(args).items()} | {"--on": args.on}
+    ones = [name for name, value in of_one.items() if value is not None]
+    tables = [name for key, name in OF_THE_TABLE.items() if getattr(args, key)]
+    if args.op is None and ones:
+        raise BadArguments(
+            f"{', '.join(ones)} without --op: the whole table has sizes, variants and places of its own; name one "
+            f"operation with --op, of {', '.join(arguments.OPERATIONS)}, or leave it out."
+        )
+    if args.op is not None:
+        if tables:
+            raise BadArguments(
+                f"{', '.join(tables)} with --op: that is for the whole table, and one operation takes its sizes, "
+                f"--variant, --on and --json; leave it out, or leave out --op."
+            )
+        arguments.read(options.given(args))
+    for name in ("--continue", "--readme") if args.quick else ():
+        if name in tables:
+            raise BadArguments(f"{name} with --quick: a quick run is neither kept nor shown; leave one of them out.")
 
 
 def table(args: argparse.Namespace) -> int:
@@ -60,7 +89,9 @@ def table(args: argparse.Namespace) -> int:
 def one(args: argparse.Namespace) -> int:
     """One operation on every place."""
     gpu = has_gpu()
-    answers = {place: measured(place, options.given(args), gpu) for place in args.on.split(",")}
+    answers = {
+        place: measured(place, options.given(args), gpu) for place in (ON if args.on is None else args.on).split(",")
+    }
     if args.json:
         print(json.dumps(answers, indent=1))
     else:

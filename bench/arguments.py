@@ -34,7 +34,7 @@ def read(given: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises BadArguments, whose message says what was given and what is allowed.
     """
-    op = given.get("op") or "attention"
+    op = "attention" if given.get("op") is None else given["op"]
     op = ALSO.get(op, op) if isinstance(op, str) else op
     if not isinstance(op, str) or op not in OPERATIONS:
         raise BadArguments(f"op is {shown(op)}; allowed are {', '.join(OPERATIONS)}.")
@@ -97,11 +97,18 @@ def together(found: dict[str, Any]) -> dict[str, Any]:
             raise BadArguments(f"{name} is {found[name]}; the kernels take multiples of 8.")
         if str(found.get("format")).startswith("q") and found.get(name, 32) % 32:
             raise BadArguments(f"{name} is {found[name]}; {found['format']} keeps blocks of 32.")
-    largest = 4 * max(
-        found["T"] * found.get("N", 0) * found.get("H", 0), found["T"] * found.get("d_out", 0),
-        found.get("d_out", 0) * found.get("d_in", 0), found.get("V", 0) * found.get("D", 0),
-        found.get("pixels", 0) ** 2,
-    )  # fmt: skip
-    if largest > MOST_BYTES:
-        raise BadArguments(f"these sizes need a buffer of {largest} bytes; a device binds {MOST_BYTES}, so take less.")
+    needed = largest(found)
+    if needed > MOST_BYTES:
+        raise BadArguments(f"these sizes need a buffer of {needed} bytes; a device binds {MOST_BYTES}, so take less.")
     return found
+
+
+def largest(found: Mapping[str, Any]) -> int:
+    """Bytes of the largest buffer that can pass the limit, a matrix counted as the float32 that its check keeps.
+
+    Others (log-sum-exp, decode's and the lens's scratch, lists of tokens) stay below it at every size allowed above.
+    """
+    T, H, d_in, d_out, D, V = (found.get(name) or 0 for name in ("T", "H", "d_in", "d_out", "D", "V"))
+    heads = found.get("K" if found["op"] == "decode" else "N", 0)  # a decode has one query, and T keys
+    pixels = found.get("pixels", 0)
+    return 4 * max(T * heads * H, T * d_in, T * d_out, d_out * d_in, T * D, V * D, pixels**2)

@@ -17,7 +17,7 @@ from typing import Any
 
 from bench import memory, whole
 from bench.browser import ROOT, Tab, open_browser
-from bench.errors import BenchError
+from bench.errors import BadArguments, BenchError
 from bench.places import Child, Page, Peer, has_gpu, machine_words
 from bench.turns import Found, Spare, Turn, by_turns, summary
 
@@ -38,7 +38,8 @@ QUICK = [{"op": "attention", "T": 64}, {"op": "decode", "T": 256}]
 QUICK_ALONE = [{"op": "heatmap", "T": 128}, {"op": "matmul", "T": 8, "d_in": 64, "d_out": 64}]
 
 SPARE_S = 60.0  # what repetitions may take of one run
-RECORD = ROOT / "bench" / "latest.json"
+RECORD = ROOT / "bench" / "latest.json"  # the last whole run, which README's table shows
+RUNNING = ROOT / "bench" / "running.json"  # a run that has not come to its end; git ignores it
 
 Log = Callable[[str], None]
 
@@ -92,11 +93,13 @@ def against(place: Any, given: Mapping[str, Any], base: Mapping[str, Any], spare
 
 
 class Run:
-    """What was found so far, kept in RECORD after every step, so that a run that is stopped can go on."""
+    """What was found so far, kept in RUNNING after every step, so that a run that is stopped can go on."""
 
     def __init__(self, log: Log, record: dict[str, Any] | None, quick: bool) -> None:
         self.log, self.quick, self.since, self.spare = log, quick, time.time(), Spare(SPARE_S)
-        started = {"machine": machine_words(), "date": date.today().isoformat(), "quick": quick, "gpu": has_gpu()}
+        load = f", load {os.getloadavg()[0]:.1f} at the start" if hasattr(os, "getloadavg") else ""
+        started = {"machine": machine_words() + load, "date": date.today().isoformat(), "quick": quick}
+        started["gpu"] = has_gpu() if record is None else record["gpu"]
         fresh = {**started, "seconds": 0, "sittings": 0, "problems": [], "versions": {}}
         fresh |= {"side_by_side": [], "alone": [], "model": {}, "headless": {}, "page": {}, "memory": memory.table()}
         self.found = record or fresh
@@ -108,7 +111,15 @@ class Run:
         self.found["seconds"] = round(self.before_s + time.time() - self.since)
         self.found["load_at_end"] = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
         if not self.quick:
-            RECORD.write_text(json.dumps(self.found, indent=1) + "\n", "utf-8")
+            half = RUNNING.with_suffix(".json.half")  # a run may be stopped while it writes
+            half.write_text(json.dumps(self.found, indent=1) + "\n", "utf-8")
+            half.replace(RUNNING)
+
+    def finish(self) -> None:
+        """The run came to its end: what it found takes the place of the last whole run."""
+        self.save()
+        if not self.quick:
+            RUNNING.replace(RECORD)
 
     def each(self, done: list, asked: list[dict], measure: Callable[[dict], dict]) -> None:
         """Append what is not there yet."""
@@ -164,13 +175,35 @@ class Run:
 
 def collect(*, quick: bool, peers: bool, log: Log, going_on: bool = False) -> dict[str, Any]:
     """All figures as JSON. peers: also those of the packages beside us; going_on: with what a stopped run has kept."""
-    record = json.loads(RECORD.read_text("utf-8")) if going_on and RECORD.is_file() else None
-    run = Run(log, record, quick)
+    run = Run(log, stopped() if going_on else None, quick)
     run.headless()
     run.part("page", lambda: whole.page(run.found["gpu"], log))
     run.chromium(peers)
-    run.save()
+    run.finish()
     return run.found
+
+
+def stopped() -> dict[str, Any]:
+    """What a run of this machine has kept that was stopped. Raises BadArguments where there is none."""
+    if not RUNNING.is_file():
+        raise BadArguments(
+            f"--continue goes on with a run that was stopped, and here is none (no {RUNNING.name}); "
+            "leave it out to start one."
+        )
+    try:
+        record = json.loads(RUNNING.read_text("utf-8"))
+        machine, gpu = record["machine"].partition(", load ")[0], record["gpu"]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise BadArguments(f"{RUNNING.name} is no record of a run; leave --continue out to start one.") from error
+    kept, here = (
+        (words, "with a GPU" if has else "no GPU") for words, has in ((machine, gpu), (machine_words(), has_gpu()))
+    )
+    if kept != here:
+        raise BadArguments(
+            f"{RUNNING.name} is of {', '.join(kept)}, and this is {', '.join(here)}; one table is of one machine: "
+            "leave --continue out to start a run here."
+        )
+    return record
 
 
 def side_by_side(

@@ -154,15 +154,14 @@ def answered(told: Mapping[str, Any]) -> Any:
 
 
 def machine_words() -> str:
-    """Processor, cores and what else runs, for people."""
+    """Processor, cores and system, for people; the same whenever this machine is asked."""
     name = platform.processor() or platform.machine()
     try:
         lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
         name = next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     except (OSError, StopIteration):
         pass
-    load = f", load {os.getloadavg()[0]:.1f} at the start" if hasattr(os, "getloadavg") else ""
-    return f"{name}, {os.cpu_count()} cores, {platform.system()}{load}"
+    return f"{name}, {os.cpu_count()} cores, {platform.system()}"
 
 
 def has_gpu() -> bool:

@@ -50,7 +50,7 @@ export function read(given) {
   if (given === null || typeof given !== "object" || Array.isArray(given))
     throw refuse(`bench takes an object such as {op: "attention", T: 512}; given was ${shown(given)}.`);
   const asked = /** @type {Record<string, unknown>} */ (given);
-  const named = asked.op || "attention";
+  const named = asked.op ?? "attention";
   const op = typeof named === "string" && Object.hasOwn(ALSO, named) ? ALSO[named] : named;
   if (typeof op !== "string" || !Object.hasOwn(OPERATIONS, op))
     throw refuse(`op is ${shown(op)}; allowed are ${Object.keys(OPERATIONS).join(", ")}.`);
@@ -81,7 +81,7 @@ function one(op, name, value, allowed) {
 
 /** Rules between sizes, and defaults that depend on them. @param {Asked} found */
 function together(found) {
-  const { op, T, N = 0, K, H = 0, d_in = 0, d_out = 0, D = 0, V = 0 } = found;
+  const { op, T, N = 0, K, H = 0, d_in = 0, D = 0 } = found;
   if (K && N % K) throw refuse(`N is ${N} and K is ${K}; N must be a multiple of K.`);
   if (H % 4) throw refuse(`H is ${H}; the kernels take multiples of 4.`);
   if (op === "heatmap") {
@@ -97,8 +97,18 @@ function together(found) {
     if (found.format?.startsWith("q") && width % 32)
       throw refuse(`${name} is ${width}; ${found.format} keeps blocks of 32.`);
   }
-  const largest = 4 * Math.max(T * N * H, T * d_out, d_out * d_in, V * D, (found.pixels ?? 0) ** 2);
-  if (largest > MOST_BYTES)
-    throw refuse(`these sizes need a buffer of ${largest} bytes; a device binds ${MOST_BYTES}, so take less.`);
+  const needed = largest(found);
+  if (needed > MOST_BYTES)
+    throw refuse(`these sizes need a buffer of ${needed} bytes; a device binds ${MOST_BYTES}, so take less.`);
   return found;
+}
+
+/**
+ * Bytes of the largest buffer that can pass the limit, a matrix counted as the float32 that its check keeps. Others
+ * (log-sum-exp, decode's and the lens's scratch, lists of tokens) stay below it at every size allowed above.
+ * @param {Asked} found
+ */
+function largest({ op, T, N = 0, K = 0, H = 0, d_in = 0, d_out = 0, D = 0, V = 0, pixels = 0 }) {
+  const heads = op === "decode" ? K : N; // a decode has one query, and T keys
+  return 4 * Math.max(T * heads * H, T * d_in, T * d_out, d_out * d_in, T * D, V * D, pixels ** 2);
 }

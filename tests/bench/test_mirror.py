@@ -7,6 +7,7 @@ import pytest
 
 from bench import arguments, cases, tensors
 from bench.errors import BadArguments
+from webgpu.ops import UnsupportedShape
 
 ASKED = [
     {}, {"op": "attention", "T": 130}, {"op": "prefill", "T": 2, "N": 14, "K": 2, "H": 80}, {"op": "decode", "T": 70},
@@ -26,6 +27,24 @@ REFUSED = [
     {"op": "matmul", "d_in": 20}, {"op": "matmul", "format": "q4_0"}, {"op": "matmul", "d_in": 40, "format": "q4_1"},
     {"op": "heatmap", "T": 8, "window": 9}, {"op": "heatmap", "T": 8, "pixels": 9}, {"variant": 5},
     {"op": "matmul", "d_in": 16384, "d_out": 65536}, {"toString": 1}, {"T": {"a": 'é "'}},
+    {"op": ""}, {"op": 0}, {"op": False},
+]  # fmt: skip
+LIMIT = 128 << 20
+# One step within what a device binds, and one beyond: the buffer that is too large, and its bytes.
+EDGES = [
+    ({"op": "matmul", "T": 2048, "d_in": 16384, "d_out": 1}, {"T": 2049}, "x", 4 * 2049 * 16384),
+    ({"op": "matmul", "T": 2048, "d_in": 16384, "d_out": 8}, {"T": 8192}, "x", 4 * 8192 * 16384),
+    ({"op": "matmul", "T": 512, "d_in": 8, "d_out": 65536}, {"T": 513}, "out", 4 * 513 * 65536),
+    ({"op": "matmul", "T": 1, "d_in": 512, "d_out": 65536, "format": "f32"}, {"d_in": 520}, "weight", 4 * 520 * 65536),
+    ({"op": "attention", "T": 1024, "N": 128, "K": 1, "H": 256}, {"T": 1025}, "q", 4 * 1025 * 128 * 256),
+    ({"op": "attention", "T": 8192, "N": 128, "K": 128, "H": 32}, {"H": 36}, "k", 4 * 8192 * 128 * 36),
+    ({"op": "decode", "T": 1024, "N": 128, "K": 128, "H": 256}, {"T": 1025}, "k", 4 * 1025 * 128 * 256),
+    ({"op": "decode", "T": 8192, "N": 128, "K": 16, "H": 256}, {"K": 32}, "v", 4 * 8192 * 32 * 256),
+    ({"op": "heatmap", "T": 8192, "N": 16, "K": 16, "H": 256, "window": 8}, {"N": 32}, "q", 4 * 8192 * 32 * 256),
+    ({"op": "heatmap", "T": 8192, "N": 128, "K": 1, "H": 4, "pixels": 5792}, {"pixels": 5793}, "out", 4 * 5793**2),
+    ({"op": "lens", "T": 512, "D": 8, "V": 200000}, {"D": 8192}, "weight", 4 * 8192 * 200000),
+    ({"op": "lens", "T": 512, "D": 160, "V": 200000, "format": "f32"}, {"D": 168}, "weight", 4 * 168 * 200000),
+    ({"op": "lens", "T": 512, "D": 8192, "V": 4096, "format": "f32"}, {"V": 4097}, "weight", 4 * 8192 * 4097),
 ]  # fmt: skip
 
 
@@ -112,6 +131,48 @@ def test_refusal_is_the_same_sentence(mirror, given):
     sentence = str(refused.value)
     assert mirror("read", given=given)["error"] == sentence
     assert sentence.endswith(".") and "\n" not in sentence
+
+
+@pytest.fixture
+def unfilled(monkeypatch):
+    """Cases of any size without their numbers: arrays that repeat one zero."""
+
+    def zeros(seed: int, *shape: int, dtype: type = np.float32) -> np.ndarray:
+        return np.broadcast_to(dtype(0), shape)
+
+    def matrix(seed: int, rows: int, width: int, form: str) -> tuple:
+        dtype = {"f32": np.float32, "f16": np.float16}[form]
+        return zeros(seed, rows, width), {"weight": zeros(seed, rows, width, dtype=dtype)}
+
+    monkeypatch.setattr(cases, "numbers", zeros)
+    monkeypatch.setattr(cases, "matrix", matrix)
+    monkeypatch.setattr(cases.reference, "pattern_rows", lambda q, k, rows: (None, np.zeros(len(rows))))
+
+
+def bytes_of(case: cases.Case) -> dict[str, int]:
+    """Every buffer that a case uploads."""
+    made = {name: int(np.prod(shape)) * np.dtype(dtype).itemsize for name, (dtype, shape) in case.outputs.items()}
+    return made | dict(case.scratch) | {name: array.nbytes for name, array in case.inputs.items()}
+
+
+@pytest.mark.parametrize(("most", "beyond", "name", "size"), EDGES, ids=str)
+def test_no_buffer_is_larger_than_a_device_binds(mirror, unfilled, most, beyond, name, size):
+    """The most that is let through fits, with every variant; the next is refused in a sentence, which is true."""
+    asked = arguments.read(most)
+    assert mirror("read", given=most)["answer"] == asked
+    for variant in (each.name for each in cases.variants.VARIANTS[cases.varied(asked)]):
+        try:
+            buffers = bytes_of(cases.CASES[asked["op"]]({**asked, "variant": variant}))
+        except UnsupportedShape:
+            continue  # a sentence of its own
+        assert max(buffers.values()) <= LIMIT, variant
+    sentence = f"these sizes need a buffer of {size} bytes; a device binds {LIMIT}, so take less."
+    with pytest.raises(BadArguments, match=sentence):
+        arguments.read({**most, **beyond})
+    assert mirror("read", given={**most, **beyond})["error"] == sentence
+    whole = {"format": "f32"} if name == "weight" else {}  # a matrix counts as the float32 that its check keeps
+    first = cases.variants.VARIANTS[cases.varied(asked)][0].name
+    assert bytes_of(cases.CASES[asked["op"]]({**asked, **beyond, **whole, "variant": first}))[name] == size
 
 
 @pytest.mark.parametrize("given", [None, 3, "attention", []])
