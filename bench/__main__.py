@@ -66,9 +66,10 @@ def check(args: argparse.Namespace) -> None:
 
 def table(args: argparse.Namespace) -> int:
     """Everything side by side."""
-    from bench.full import collect
+    from bench.full import collect, stopped
     from bench.peers.install import install, installed
 
+    record = stopped() if args.going_on else None  # refused before anything is fetched
     if args.install_peers:
         install()
     peers = installed() and not args.without_peers
@@ -78,7 +79,7 @@ def table(args: argparse.Namespace) -> int:
     def log(words: str) -> None:
         print(f"-- {words}", file=sys.stderr, flush=True)
 
-    found = collect(quick=args.quick, peers=peers, log=log, going_on=args.going_on)
+    found = collect(quick=args.quick, peers=peers, log=log, record=record)
     report = render(found)
     print(json.dumps(found, indent=1) if args.json else report)
     if args.readme:

@@ -173,9 +173,9 @@ class Run:
         return against(place, given, base, self.spare) if base else measured(place, given, {}, self.spare)[0]
 
 
-def collect(*, quick: bool, peers: bool, log: Log, going_on: bool = False) -> dict[str, Any]:
-    """All figures as JSON. peers: also those of the packages beside us; going_on: with what a stopped run has kept."""
-    run = Run(log, stopped() if going_on else None, quick)
+def collect(*, quick: bool, peers: bool, log: Log, record: dict[str, Any] | None = None) -> dict[str, Any]:
+    """All figures as JSON. peers: also those of the packages beside us; going_on: record: of a run to go on with."""
+    run = Run(log, record, quick)
     run.headless()
     run.part("page", lambda: whole.page(run.found["gpu"], log))
     run.chromium(peers)

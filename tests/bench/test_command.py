@@ -12,6 +12,7 @@ import pytest
 
 from bench import __main__ as command
 from bench import full
+from bench.peers import install
 from tests.test_readme_commands import commands
 
 WITHOUT_OP = [
@@ -99,6 +100,8 @@ def run(monkeypatch, tmp_path):
         monkeypatch.setattr(full.Run, name, part(name))
     found.collect = lambda **how: full.collect(**{"quick": False, "peers": False, "log": lambda words: None, **how})
     found.record.write_text("the last whole run")
+    monkeypatch.setattr(install, "install", lambda: found.parts.append("peers"))
+    monkeypatch.setattr(install, "installed", lambda: True)
     return found
 
 
@@ -110,7 +113,7 @@ def test_run_that_is_stopped_leaves_the_last_whole_one_and_goes_on(run):
     kept = json.loads(run.running.read_text())
     assert kept["alone"] == [{"given": {"op": "headless"}}] and kept["page"] == {"short": 1}
     run.stop = ""
-    found = run.collect(going_on=True)
+    found = run.collect(record=full.stopped())
     assert found["alone"] == [{"given": {"op": "headless"}}, {"given": {"op": "chromium"}}] and found["sittings"] == 2
     assert json.loads(run.record.read_text()) == found
     assert sorted(path.name for path in run.record.parent.iterdir()) == ["latest.json"], (
@@ -130,7 +133,7 @@ def test_quick_run_is_not_kept(run):
 
 def test_where_nothing_was_stopped_there_is_nothing_to_continue(run, capsys):
     """As in a fresh clone, which brings the record of another machine's last whole run."""
-    said = refusal("--continue --without-peers", capsys)
+    said = refusal("--continue --install-peers", capsys)
     assert "here is none (no running.json)" in said and run.parts == []
     assert run.record.read_text() == "the last whole run"
 
@@ -140,17 +143,24 @@ def test_where_nothing_was_stopped_there_is_nothing_to_continue(run, capsys):
 )
 def test_run_of_another_machine_is_not_continued(run, capsys, other):
     run.running.write_text(json.dumps({**START, **EMPTY, **other}))
-    said = refusal("--continue --without-peers", capsys)
+    said = refusal("--continue --install-peers", capsys)
     assert "and this is a processor, 2 cores, Linux, no GPU" in said and run.parts == []
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "{}", '{"machine": 3, "gpu": false}'])
 def test_what_is_no_record_is_not_continued(run, capsys, text):
     run.running.write_text(text)
-    assert "is no record of a run" in refusal("--continue --without-peers", capsys)
+    assert "is no record of a run" in refusal("--continue --install-peers", capsys)
+
+
+def test_continue_goes_on_with_the_run_that_was_stopped(run, monkeypatch, capsys):
+    run.running.write_text(json.dumps({**START, **EMPTY, "page": {"short": 2}}))
+    monkeypatch.setattr(command, "render", lambda found: json.dumps(found["page"]))
+    assert command.main(["--continue", "--install-peers"]) == 0
+    assert run.parts == ["peers", "headless", "chromium"] and json.loads(capsys.readouterr().out) == {"short": 2}
 
 
 def test_machine_is_told_with_its_load_and_known_without(run):
     run.running.write_text(json.dumps({**START, **EMPTY}))
-    assert run.collect(going_on=True)["machine"] == START["machine"]
+    assert run.collect(record=full.stopped())["machine"] == START["machine"]
     assert run.collect()["machine"].startswith("a processor, 2 cores, Linux, load ")
