@@ -26,6 +26,9 @@ ROUNDS = ((2.0, 5), (10.0, 3))  # a turn of fewer seconds than this: so many rou
 FEWEST = 2
 DIFFER = 1.5  # largest reading / least
 REPEATS, LINE_S = 2, 30.0  # of one line, and the seconds that one repetition may take
+# Before each turn: what the last one leaves running (threads that spin for more work, memory given back) is not for the
+# next to bear.
+REST_S = 0.5
 
 
 def rounds_for(seconds: float) -> int:
@@ -77,15 +80,19 @@ class Found:
 class Turns:
     """Ours and the others on one line. What ours raises ends it; another that fails is told and left out."""
 
-    def __init__(self, ours: Turn, others: Mapping[str, Turn], now: Callable[[], float]) -> None:
-        self.turns, self.now = {"": ours, **others}, now
+    def __init__(
+        self, ours: Turn, others: Mapping[str, Turn], now: Callable[[], float], sleep: Callable[[float], None]
+    ) -> None:
+        self.turns, self.now, self.sleep = {"": ours, **others}, now, sleep
         self.found = Found(others={name: [] for name in others}, ratios={name: {} for name in others})
         self.took: dict[str, float] = {}
         self.seen: dict[str, int] = {}
         self.take("")
 
     def take(self, name: str) -> Reading:
-        """One turn, kept."""
+        """One turn, kept; after a rest where the last was another's."""
+        if len(self.turns) > 1:
+            self.sleep(REST_S)
         start = self.now()
         reading = self.turns[name]()
         self.took[name] = self.now() - start
@@ -134,13 +141,13 @@ class Turns:
 
 def by_turns(
     ours: Turn, others: Mapping[str, Turn], spare: Spare | None = None, rounds: Callable[[float], int] = rounds_for,
-    now: Callable[[], float] = time.perf_counter,
+    now: Callable[[], float] = time.perf_counter, sleep: Callable[[float], None] = time.sleep,
 ) -> Found:  # fmt: skip
-    """Measure one line. spare: what repetitions may take, None: whatever they take; now: seconds.
+    """Measure one line. spare: what repetitions may take, None: whatever they take; now, sleep: seconds.
 
     Without others ours is measured alone, its first reading being one of its rounds.
     """
-    line = Turns(ours, others, now)
+    line = Turns(ours, others, now, sleep)
     spare = spare or Spare(float("inf"))
     names = list(others) or [""]
 

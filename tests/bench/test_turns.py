@@ -20,12 +20,16 @@ class Machine:
     """A clock and scripted times: each one's turns in order, the last again and again. slow: turn -> factor for all."""
 
     def __init__(self, slow=lambda turn: 1.0, seconds=None, **scripts) -> None:
-        self.seconds, self.slow, self.turns = 0.0, slow, []
+        self.seconds, self.slow, self.turns, self.rests = 0.0, slow, [], []
         self.each = {name: [*times] for name, times in scripts.items()}
         self.takes = seconds or {}
 
     def now(self) -> float:
         return self.seconds
+
+    def sleep(self, seconds: float) -> None:
+        self.seconds += seconds
+        self.rests.append(len(self.turns))
 
     def turn(self, name: str):
         def take() -> dict[str, float]:
@@ -39,7 +43,7 @@ class Machine:
 
     def run(self, spare=None, **options):
         others = {name: self.turn(name) for name in self.each if name != "ours"}
-        return by_turns(self.turn("ours"), others, spare, now=self.now, **options)
+        return by_turns(self.turn("ours"), others, spare, now=self.now, sleep=self.sleep, **options)
 
 
 def verdict(found, name: str = ORT, wanted: float = 10) -> tuple[float, str]:
@@ -59,6 +63,16 @@ def test_ours_runs_between_all_others():
     assert found.ratios == {
         name: {"ms": [ratio] * 5, "wait_ms": [ratio] * 5} for name, ratio in ((ORT, 10), (TFJS, 40))
     }
+
+
+def test_every_turn_begins_rested_and_nothing_of_it_counts():
+    """Threads of a peer that spin on, or memory it gives back, would slow whoever comes next: always ours."""
+    machine = Machine(ours=[10.0], **{ORT: [100.0], TFJS: [400.0]})
+    machine.run()
+    assert machine.rests == list(range(len(machine.turns)))
+    alone = Machine(ours=[10.0])
+    alone.run()
+    assert alone.rests == []
 
 
 def test_ratio_is_to_ours_just_before_and_just_after():
@@ -138,7 +152,9 @@ def test_peer_that_fails_is_told_and_the_others_go_on():
             raise BenchError("the tab is gone.")
         return {"ms": 100.0, "wait_ms": 100.0}
 
-    found = by_turns(machine.turn("ours"), {ORT: failing, TFJS: machine.turn(TFJS)}, now=machine.now)
+    found = by_turns(
+        machine.turn("ours"), {ORT: failing, TFJS: machine.turn(TFJS)}, now=machine.now, sleep=machine.sleep
+    )
     assert found.failed == {ORT: "the tab is gone."}
     assert (len(found.others[ORT]), len(found.others[TFJS])) == (2, 5)
 
@@ -155,7 +171,7 @@ def test_one_round_takes_other_times_too():
     """As the whole model is timed: ours before and after, other names of times."""
     ours = iter([{"prefill_ms": 10.0, "decode_ms": 1.0}, {"prefill_ms": 30.0, "decode_ms": 1.0}])
     peer = {"prefill_ms": 100.0, "decode_ms": 8.0, "generated": 5}
-    found = by_turns(lambda: next(ours), {ORT: lambda: peer}, rounds=once)
+    found = by_turns(lambda: next(ours), {ORT: lambda: peer}, rounds=once, sleep=lambda _: None)
     assert found.ratios == {ORT: {"prefill_ms": [5], "decode_ms": [8]}}
 
 
