@@ -4,7 +4,7 @@ import { h, toggle } from "./dom.js";
 import { newEntry } from "./link.js";
 import { examplesOf } from "./openings.js";
 import { setPrompt } from "./session.js";
-import { chosenHead, store, wished } from "./state.js";
+import { chosenHead, store, wish, wished } from "./state.js";
 
 /** Shows an example: its prompt, its head, its query row. @param {import("./openings.js").Example} example */
 function openExample({ prompt, layer, head, token, key }) {
@@ -32,6 +32,23 @@ export function writePrompt(text, options) {
   const { entry, prompt } = store.state;
   if (examplesOf(entry).some((example) => example.prompt === prompt)) options = { ...options, view: { token: null, key: null } };
   setPrompt(text, options);
+}
+
+/** Leads back to what an example's sentence is about. @param {import("./openings.js").Example} example */
+function elsewhere({ layer, head, token, key }) {
+  return h("button", {
+    type: "button",
+    class: "quiet",
+    id: "example-back",
+    text: "Look there",
+    onclick: () => {
+      const view = { layer, head, token, key };
+      if (store.state.stale) wish(view);
+      else store.set(view);
+      // The button goes with what it said; the example that is lit again takes the focus.
+      requestAnimationFrame(() => /** @type {HTMLElement | null} */ (document.querySelector(".example[aria-pressed=true]"))?.focus());
+    },
+  });
 }
 
 const OWN = "Each example names a head to look at, and why.";
@@ -63,8 +80,10 @@ export function examples() {
     const chosen = same.find((i) => looksAt(state, known[i])) ?? same[0] ?? -1;
     const lit = chosen >= 0 && looksAt(state, known[chosen]) ? chosen : -1;
     Array.from(list.children).forEach((button, i) => button.setAttribute("aria-pressed", String(i === lit)));
-    says.textContent = known[chosen]?.says ?? OWN;
-    says.classList.toggle("dim", !known[chosen]?.says);
+    const claim = known[chosen]?.says ?? null;
+    says.textContent = claim ?? OWN;
+    if (claim && lit < 0) says.append(" ", elsewhere(known[chosen]));
+    says.classList.toggle("dim", lit < 0);
     says.hidden = tokens instanceof IdTokens || !entry || known[0].says === null;
   });
   return { buttons, says };

@@ -83,6 +83,19 @@ def test_each_offered_prompt_keeps_its_claim(watched: Watched, tiny_server: Serv
     watched.assert_clean(tiny_server.url)
 
 
+def test_an_example_left_for_another_head_says_so_and_leads_back(watched: Watched, tiny_server: Server):
+    page = watched.open(tiny_server.url)
+    shows(page, PROMPTS[0])
+    assert page.locator("#example-back").count() == 0
+    page.locator("#head-1-1").click()
+    page.wait_for_selector(".example-says.dim #example-back")
+    page.locator("#example-back").focus()
+    page.keyboard.press("Enter")
+    until(page, "document.activeElement.matches('.example[aria-pressed=true]')")
+    shows(page, PROMPTS[0])
+    watched.assert_clean(tiny_server.url)
+
+
 def test_no_false_weight_is_said_while_a_longer_prompt_is_computed(watched: Watched, tiny_server: Server):
     """The keys of the next prompt may lie beyond the picture that is still there: it says nothing of them."""
     page = watched.open(tiny_server.url + "#p=one")
@@ -212,8 +225,15 @@ def test_readme_picture_shows_the_opening(watched: Watched, tiny_server: Server)
 
 
 def test_a_text_that_ends_for_the_model_is_said_to(watched: Watched, tiny_server: Server):
-    """The opening ends with a full stop, after which the model writes nothing: no count of tokens explains that."""
+    """The opening ends with a full stop, after which the model writes nothing: no count of tokens explains that.
+
+    From the word that the opening selects it writes on.
+    """
     page = watched.open(tiny_server.url)
+    page.locator("#generate").click()
+    until(page, "/tokens? in/.test(document.querySelector('#generate-note').textContent)")
+    assert page.locator("#generated").text_content().startswith("the cat sat on the mat because it meowed")
+    page.locator(".chip").last.click()
     page.locator("#generate").click()
     until(page, "document.querySelector('#generate-note').textContent.startsWith('For the model the text ends here')")
     assert page.locator("#take").is_hidden() and page.locator("#generated").is_hidden()
