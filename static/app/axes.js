@@ -3,8 +3,8 @@
 import { glyphs } from "./glyphs.js";
 import { h } from "./dom.js";
 
-/** Nearer than this two names would touch: lines of 12 px, and the slanted ones across the top, which stand 60° up. */
-const ROOM_PX = { row: 12, column: 13 };
+/** Nearer than this two names would touch: lines of 12 px, and the slanted ones across the top, which stand 60° up, so that 15 px are 13 between them. */
+const ROOM_PX = { row: 12, column: 15 };
 
 /**
  * Which positions get a name: the chosen one, then those to be named first, then every n-th that none of them crowds out.
