@@ -3,7 +3,7 @@
 import { glyphs } from "./glyphs.js";
 import { h } from "./dom.js";
 
-/** Nearer than this two names would touch: lines of 12 px, and the slanted ones across the top, which stand 60° up, so that 15 px are 13 between them. */
+/** Nearer than this two names would touch: lines of 12 px; those across the top stand 60° up, so that 15 px are 13 between them. */
 const ROOM_PX = { row: 12, column: 15 };
 
 /**
