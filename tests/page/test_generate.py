@@ -69,6 +69,7 @@ def test_text_goes_on_from_the_selected_token_and_back_returns_to_its_prompt(pag
     text = page.locator("#generated mark").text_content()
     page.locator("#take").click()
     until(page, f"document.querySelector('#prompt-text').value === {first + text!r}")
+    until(page, f"decodeURIComponent(location.hash).endsWith({first + text!r})")  # written a moment later
     wait_picture(page)
     page.go_back()
     until(page, f"document.querySelector('#prompt-text').value === {prompt!r}")
