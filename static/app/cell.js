@@ -20,10 +20,17 @@ export function mountCell() {
   panel.append(about, list, target, ranks);
   for (const part of [list, ranks]) part.classList.add("picture");
   store.on(["stale"], ({ stale }) => [list, ranks].forEach((part) => part.classList.toggle("stale", stale)));
+  /** Whose cell is shown. @type {import("./state.js").Trace | null} */
+  let shownOf = null;
 
   store.on([...WAITING_FOR, "token", "depth", "layer", "lensGrown", "lens", "target", "shown", "next"], (state) => {
     const [depth, place] = [chosenDepth(state), position(state)];
     const cell = state.trace && state.lens?.get(depth, place);
+    // A new prompt's words do not stand beside the numbers of the one before: those stay, dimmed, until its cell is there.
+    const behind = state.trace !== null && shownOf !== null && shownOf !== state.trace && !cell && !ended(state.lens);
+    list.classList.toggle("behind", behind);
+    if (behind) return;
+    shownOf = state.trace;
     where.replaceChildren(state.trace ? depthWords(depth).replace(/^./, (c) => c.toUpperCase()) : "One layer’s guess");
     if (state.trace) where.append(" at ", h("span", { class: "mono" }, ...glyphs(state.shown[place]?.glyph ?? "", state.shown[place]?.text)));
     target.hidden = !state.trace;
@@ -31,9 +38,7 @@ export function mountCell() {
       ? waiting("Select a cell of the lens to see its ten best tokens.")
       : cell
         ? `ten likeliest; entropy ${three(cell.entropy)} nats`
-        : state.lens?.stopped
-          ? "not computed: the lens is stopped"
-          : "being computed";
+        : (ended(state.lens) ?? "being computed");
     fillBars(
       list,
       Array.from(cell ? cell.ids : [], (id, i) => ({
@@ -53,23 +58,27 @@ export function mountCell() {
   /** @type {(depth: number) => SVGElement | null} the plot with its cursor at a depth, once its ranks are there */
   let plot = () => null;
   store.on(["depth", "layer"], (state) => {
-    const moved = state.trace && plot(chosenDepth(state));
+    const moved = state.trace && asked?.trace === state.trace && plot(chosenDepth(state));
     if (moved) ranks.querySelector(".rank-plot")?.replaceWith(moved);
   });
   store.on(["trace", "token", "target", "next"], async (state) => {
     const { trace } = state;
     const target = followed(state);
     const place = position(state);
+    ranks.classList.toggle("behind", trace !== null && asked?.trace !== trace);
     if (!trace || target === null) return void (trace ? 0 : ranks.replaceChildren());
     const words = `${place} ${target}`;
     if (asked?.trace === trace && asked.words === words) return; // the same tokens computed again are another trace
     const mine = (asked = { trace, words });
+    plot = () => null;
+    ranks.classList.add("behind");
     const outdated = () => asked !== mine || store.state.trace !== trace;
     /** @type {import("./state.js").Turn} */
     const turn = (ask) => later(() => (outdated() ? Promise.reject(new Error("Another token is followed now.")) : ask()));
     try {
       const found = Array.from(await trace.ranks(place, target, turn));
       if (outdated()) return;
+      ranks.classList.remove("behind");
       const piece = pieceOf(target);
       const name = spelled(piece);
       plot = (depth) => (depth < found.length ? rankPlot(found, depth, name) : null);
@@ -80,9 +89,17 @@ export function mountCell() {
         rankTable(found),
       );
     } catch (error) {
-      if (!outdated()) ranks.replaceChildren(h("p", { class: "small dim", text: /** @type {Error} */ (error).message }));
+      if (outdated()) return;
+      ranks.classList.remove("behind");
+      ranks.replaceChildren(h("p", { class: "small dim", text: /** @type {Error} */ (error).message }));
     }
   });
+}
+
+/** Why no more cells come. @param {import("./lens_data.js").LensData | null} lens @returns {string | null} null: they do */
+function ended(lens) {
+  if (lens?.failed) return "not computed: the lens says why";
+  return lens?.stopped ? "not computed: the lens is stopped" : null;
 }
 
 /** @param {number[]} ranks 0 is first */

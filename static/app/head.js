@@ -1,6 +1,7 @@
 // The panel of one head: which head, how it is looked at (heatmap, arcs, table), the value under the cursor, the bars of one row.
 import { share, three } from "../lib/numbers.js";
 import { fitRegion, isWhole, reveal, wholeRegion, zoomAround } from "../lib/zoom.js";
+import { askAhead } from "./ahead.js";
 import { Arcs } from "./arcs.js";
 import { spelled } from "./glyphs.js";
 import { announce, byId, h, panelTop } from "./dom.js";
@@ -13,6 +14,8 @@ import { RowBars } from "./row_bars.js";
 import { WAITING_FOR, chosenHead, keyOf, position, select, store, waiting } from "./state.js";
 
 /** @typedef {import("./heatmap.js").Cell} Cell */
+/** @typedef {import("./head_data.js").HeadData} HeadData */
+/** @typedef {import("./state.js").State} State */
 
 /** Keys with at least this weight in the selected row are named on the axis before their neighbours, at most so many. */
 const [STRONG, MOST_STRONG] = [0.05, 4];
@@ -44,8 +47,10 @@ export class HeadPanel {
     );
     panelTop(byId("head-title"), h("p", { id: "head-about" }), h("span", { class: "spacer" }), this.tools.zoom, this.tools.save);
     this.panel.append(this.tools.bar, this.empty, this.body);
-    /** @type {import("./head_data.js").HeadData | null} */
+    /** Of the picture that is shown. @type {HeadData | null} */
     this.data = null;
+    /** Of the one that is asked for; the same when it is there. @type {HeadData | null} */
+    this.coming = null;
     /** Measured when it changes: to ask in the middle of changes lays the page out once more. */
     this.width = 0;
     /** Counts the rows asked for, so that the newest one is the one that stays. */
@@ -57,12 +62,11 @@ export class HeadPanel {
     return store.state.trace?.shape.T ?? 0;
   }
 
-  /** @returns {import("../lib/pattern.js").Region} */
-  region() {
-    const { zoom } = store.state;
-    if (!zoom) return wholeRegion(this.T);
-    const [row0, rows, col0, cols] = zoom;
-    return fitRegion({ row0, rows, col0, cols }, this.T);
+  region(state = store.state) {
+    const T = state.trace?.shape.T ?? 0;
+    if (!state.zoom) return wholeRegion(T);
+    const [row0, rows, col0, cols] = state.zoom;
+    return fitRegion({ row0, rows, col0, cols }, T);
   }
 
   /** @param {import("../lib/pattern.js").Region} region */
@@ -92,6 +96,7 @@ export class HeadPanel {
   /** @param {Cell | null} cell under the pointer */
   point(cell) {
     const picture = this.heatmap.picture;
+    if (this.data?.trace !== store.state.trace) return; // another prompt's words would be said of it
     if (!cell || !picture) return void this.drawRow();
     const { value, rows, cols } = pixelOf(picture, cell);
     if (picture.exact) this.readout.textContent = this.words(cell.row, cell.col, value);
@@ -107,22 +112,51 @@ export class HeadPanel {
     return `query ${row} ${spelled(shown[row])}, key ${col} ${spelled(shown[col])}: ${Number.isNaN(value) ? left : `weight ${three(value)}`}`;
   }
 
-  /** Names the head and asks for its picture. */
+  /** The chosen head of a state: the one that is shown or on its way, or a new one. @param {State} state */
+  dataOf(state) {
+    const { trace, engine } = state;
+    const { layer, head } = chosenHead(state);
+    const known = [this.coming, this.data].find((data) => data?.trace === trace && data?.layer === layer && data?.head === head);
+    return known ?? (trace && engine ? headData(trace, engine.visible(layer), layer, head) : null);
+  }
+
+  /** Asks for what is shown of a head first; it is kept there. @param {State} state */
+  async ask(state) {
+    this.coming = this.dataOf(state);
+    const { coming } = this;
+    await Promise.all([
+      coming?.picture(this.region(state), this.heatmap.pixels, state.noFirst),
+      coming?.row(position(state), state.noFirst),
+    ]);
+  }
+
+  /** Asks for the chosen head, and shows it with its name when it is there; until then the one before stays, dimmed. */
   async load() {
-    const { trace, engine } = store.state;
+    const { state } = store;
+    this.body.hidden = !state.trace;
+    const asked = this.ask(state);
+    const mine = this.coming;
+    this.body.classList.toggle("behind", mine !== this.data);
+    const failed = mine === this.data ? null : await asked.then(() => null, (/** @type {Error} */ error) => error);
+    if (mine !== this.coming) return;
+    this.data = mine;
+    this.body.classList.remove("behind");
+    this.name();
+    this.tools.allow(mine !== null);
+    if (failed) throw failed;
+    await Promise.all([asked, this.drawPicture(), this.drawRow()]);
+  }
+
+  name() {
     const { layer, head } = chosenHead(store.state);
-    const shape = trace?.shape ?? store.state.entry?.shape;
+    const shape = store.state.trace?.shape ?? store.state.entry?.shape;
     byId("head-title").textContent = `L${layer} H${head}`;
     byId("head-about").textContent = shape ? `K/V group ${Math.floor(head / (shape.N / shape.K))}` : "";
-    this.body.hidden = !trace;
-    this.data = trace && engine ? headData(trace, engine.visible(layer), layer, head) : null;
-    this.tools.allow(this.data !== null);
-    if (this.data) await Promise.all([this.drawPicture(), this.drawRow()]);
   }
 
   async drawPicture() {
     const { data } = this;
-    if (!data) return;
+    if (!data || data.trace !== store.state.trace) return;
     const { noFirst, scale, shown, view } = store.state;
     const region = this.region();
     this.tools.allowFirst(isExact(region));
@@ -143,6 +177,7 @@ export class HeadPanel {
   /** The selected row: mark, bars, readout. */
   async drawRow() {
     const row = position(store.state);
+    if (this.data?.trace !== store.state.trace) return;
     this.heatmap.show({ chosen: { row, col: keyOf(store.state) } });
     await this.drawBars(row);
   }
@@ -152,7 +187,7 @@ export class HeadPanel {
     const { data } = this;
     const { noFirst, shown } = store.state;
     const key = keyOf(store.state);
-    if (!data || row < 0) return;
+    if (!data || data.trace !== store.state.trace || row < 0) return;
     this.turn += 1;
     const mine = this.turn;
     const weights = await data.row(row, noFirst);
@@ -171,6 +206,7 @@ export class HeadPanel {
     /** A trace that was destroyed while it was being read is no news. @param {Promise<void>} work */
     const quietly = (work) =>
       void work.catch((error) => this.data?.trace === store.state.trace && (this.readout.textContent = error.message));
+    askAhead("head", (state) => this.ask(state));
     store.on(["trace", "layer", "head", "engine", "entry", "tokens"], () => quietly(this.load()));
     store.on(["zoom", "scale", "view", "painted"], () => quietly(this.drawPicture()));
     store.on(["noFirst"], () => quietly(this.load()));

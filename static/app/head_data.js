@@ -38,9 +38,21 @@ export function headData(trace, rule, layer, head) {
   const picture = async (region, side, noFirst) => {
     const exact = isExact(region);
     const [outRows, outCols] = exact ? [region.rows, region.cols] : [Math.min(region.rows, side), Math.min(region.cols, side)];
-    const raw = await (exact && isWhole(region, trace.shape.T) ? whole(region) : read(region, outRows, outCols));
+    const raw = await (exact && isWhole(region, trace.shape.T) ? whole(region) : readPart(region, outRows, outCols));
     const cells = exact && noFirst ? withoutFirst(raw, region, await read({ ...region, col0: 0, cols: 1 }, region.rows, 1)) : raw;
     return { cells: maskPixels(cells, region, outRows, outCols, rule), outRows, outCols, region, exact };
+  };
+
+  /** The part that was read last: what is asked for ahead is not asked for again when it is shown. */
+  let [part, cellsOfPart] = ["", /** @type {Promise<Float32Array> | null} */ (null)];
+
+  /** @param {Region} region @param {number} outRows @param {number} outCols */
+  const readPart = async (region, outRows, outCols) => {
+    const { row0, rows, col0, cols } = region;
+    const wanted = String([row0, rows, col0, cols, outRows, outCols]);
+    if (wanted !== part || !cellsOfPart) [part, cellsOfPart] = [wanted, read(region, outRows, outCols)];
+    cellsOfPart.catch(() => (part = "")); // it may come the next time
+    return Float32Array.from(await cellsOfPart);
   };
 
   /** @param {Region} region */

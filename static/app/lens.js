@@ -26,7 +26,10 @@ export class LensPanel {
     this.legend = h("p", { class: "small dim", id: "lens-legend" });
     this.progress = new LensProgress(
       () => this.data,
-      () => store.set({ lensGrown: store.state.lensGrown + 1 }),
+      () => {
+        if (this.data !== this.laid) this.#layout(); // stopped before its first cells: their places are shown
+        store.set({ lensGrown: store.state.lensGrown + 1 });
+      },
       () => this.#selectedCell()?.focus({ preventScroll: true }),
     );
     panelTop(byId("depth-title"), this.about, h("span", { class: "spacer" }), this.progress.words, this.progress.button);
@@ -50,9 +53,9 @@ export class LensPanel {
   }
 
   /** Which columns are in view. */
-  #visible() {
-    const from = Math.max(0, Math.floor(this.left / this.cell) - 2);
-    const to = Math.min(this.T, Math.ceil((this.left + this.width - LABEL_PX) / this.cell) + 2);
+  #visible(left = this.left) {
+    const from = Math.max(0, Math.floor(left / this.cell) - 2);
+    const to = Math.min(this.T, Math.ceil((left + this.width - LABEL_PX) / this.cell) + 2);
     return { from, to };
   }
 
@@ -67,31 +70,49 @@ export class LensPanel {
     return Math.max(1, Math.floor((this.width - LABEL_PX) / this.cell));
   }
 
-  /** A new trace: forget the old cells, lay out the rows, fill. */
+  /** A new trace: ask for its cells; the rows of the one before stay, dimmed, until the first are there. */
   async load() {
-    const { trace, shown } = store.state;
+    const { trace } = store.state;
     this.data?.close();
-    this.data = trace
-      ? new LensData(
-          trace,
-          (places) => this.#arrived(places),
-          (error) => this.progress.fail(error),
-        )
-      : null;
-    store.set({ lens: this.data });
+    const data = trace && new LensData(trace, (places) => this.#arrived(places), (error) => this.#failed(error));
+    this.data = data;
+    store.set({ lens: data });
     this.pager.element.hidden = this.legend.hidden = !trace;
     this.progress.clear();
-    if (!trace) return;
-    this.grid.setAttribute("aria-rowcount", String(trace.shape.L + 2));
-    this.grid.setAttribute("aria-colcount", String(shown.length + 1));
-    const { data } = this;
+    this.grid.classList.toggle("behind", data !== null && this.laid !== null);
+    if (!data) return this.#empty();
+    this.panel.dataset.done = "false";
     await pause(); // what is asked for the other pictures goes to the device first
-    if (this.data === data) this.#layout();
+    if (this.data !== data) return;
+    if (this.laid) this.#askFirst();
+    else this.#layout();
+  }
+
+  #empty() {
+    this.laid = null;
+    this.grid.replaceChildren();
+  }
+
+  /** The cells that come first are where the selection will be seen; the rows that are shown stay where they are. */
+  #askFirst() {
+    const left = this.#leftOf(this.left);
+    this.data?.want({ position: position(store.state), depth: chosenDepth(store.state), ...this.#visible(left) });
+    this.#far();
+  }
+
+  /** @param {Error} error */
+  #failed(error) {
+    if (this.data !== this.laid) this.#layout();
+    this.progress.fail(error);
+    store.set({ lensGrown: store.state.lensGrown + 1 });
   }
 
   #layout() {
-    const { trace } = store.state;
+    const { trace, shown } = store.state;
     if (!trace) return;
+    this.grid.setAttribute("aria-rowcount", String(trace.shape.L + 2));
+    this.grid.setAttribute("aria-colcount", String(shown.length + 1));
+    this.grid.classList.remove("behind");
     this.rows.lay(trace.shape.L, this.cell, this.T);
     this.pager.fit(this.T > this.shown ? LABEL_PX + this.shown * this.cell : null); // no slice of a column at an edge
     this.laid = this.data;
@@ -101,16 +122,20 @@ export class LensPanel {
     this.fill();
   }
 
-  /** Brings the selected column into view. */
-  #reveal() {
+  /** Where the view begins once the selected column is in it. @param {number} now CSS pixels where it begins */
+  #leftOf(now) {
     const { cell } = this;
     const left = position(store.state) * cell;
     const room = this.shown * cell;
-    const before = this.left;
-    this.left = Math.max(0, Math.min(this.left, this.T * cell - room));
-    if (left < this.left) this.left = left;
+    const begin = Math.max(0, Math.min(now, this.T * cell - room));
     // Whole columns only: half a word at the edge reads as another word.
-    else if (left + cell > this.left + room) this.left = Math.ceil((left + cell - room) / cell) * cell;
+    return left + cell > begin + room ? Math.ceil((left + cell - room) / cell) * cell : Math.min(left, begin);
+  }
+
+  /** Brings the selected column into view. */
+  #reveal() {
+    const before = this.left;
+    this.left = this.#leftOf(before);
     if (this.left !== before) beforePaint(this.scroll);
   }
 
@@ -140,6 +165,7 @@ export class LensPanel {
 
   /** @param {import("./lens_data.js").Place[]} places */
   #arrived(places) {
+    if (this.data !== this.laid) this.#layout();
     for (const [layer, place] of places) {
       const cell = document.getElementById(`lens-${layer}-${place}`);
       if (cell) this.#paint(cell, layer, place);
@@ -193,7 +219,8 @@ export class LensPanel {
     store.on(["trace"], () => void this.load());
     store.on(["entry"], ({ entry }) => (this.legend.textContent = legendWords(entry?.tied === true)));
     store.on(["token", "depth", "layer"], () => {
-      if (!this.data || this.laid !== this.data) return; // a column of rows that are not laid out yet cannot be scrolled to
+      if (!this.data) return;
+      if (this.laid !== this.data) return void (this.laid && this.#askFirst()); // rows that are not laid out cannot be scrolled
       this.#reveal();
       this.fill();
       this.mark();

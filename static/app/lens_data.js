@@ -25,7 +25,7 @@ export class LensData {
     this.cells = new Map();
     /** @type {Wish | null} */
     this.wish = null;
-    this.working = this.stopped = this.closed = false;
+    this.working = this.stopped = this.closed = this.failed = false;
     /** Ends the question on its way. */
     this.asking = new AbortController();
   }
@@ -127,6 +127,7 @@ export class LensData {
         await later(() => this.#ask(signal));
       } catch (error) {
         if (signal.aborted) continue; // stopped, and perhaps going on by now
+        this.failed = true;
         this.onError(/** @type {Error} */ (error));
         break;
       }

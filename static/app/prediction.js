@@ -1,10 +1,26 @@
 // The next token at the selected position, as the model's own logits give it.
 import { topTokens } from "../lib/maths.js";
+import { askAhead } from "./ahead.js";
 import { glyphs } from "./glyphs.js";
 import { byId, h } from "./dom.js";
 import { mountGenerate } from "./generate.js";
 import { barList, fillBars } from "./row_bars.js";
 import { WAITING_FOR, isCurrent, pieceOf, position, store, waiting } from "./state.js";
+
+/** @typedef {import("./state.js").Trace} Trace */
+
+/** The likeliest next tokens at a position of a trace: those that were asked for last are not asked for again. */
+function keptLast() {
+  /** @type {{trace: Trace, place: number, best: Promise<{id: number, logprob: number}[]>} | null} */
+  let last = null;
+  return (/** @type {Trace} */ trace, /** @type {number} */ place) => {
+    if (last?.trace === trace && last.place === place) return last.best;
+    const best = trace.logits(place).then((logits) => topTokens(logits, 10));
+    last = { trace, place, best };
+    best.catch(() => (last = null)); // it may come the next time
+    return best;
+  };
+}
 
 /** Fills the prediction panel. */
 export function mountPrediction() {
@@ -14,6 +30,8 @@ export function mountPrediction() {
   panel.append(note, list);
   mountGenerate(panel);
 
+  const bestOf = keptLast();
+  askAhead("prediction", (state) => bestOf(/** @type {Trace} */ (state.trace), position(state)));
   store.on(["trace", "token", "tokens"], async (state) => {
     const { trace } = state;
     const place = position(state);
@@ -22,7 +40,7 @@ export function mountPrediction() {
       return list.replaceChildren();
     }
     try {
-      const best = topTokens(await trace.logits(place), 10);
+      const best = await bestOf(trace, place);
       if (store.state.trace === trace && position(store.state) === place) store.set({ next: { trace, position: place, best } });
     } catch (error) {
       if (store.state.trace === trace) note.textContent = /** @type {Error} */ (error).message;

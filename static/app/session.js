@@ -2,6 +2,7 @@
 import { IdTokens } from "../lib/id_tokens.js";
 import { boxText } from "../lib/permalink.js";
 import { count, plural } from "../lib/numbers.js";
+import { inHand } from "./ahead.js";
 import { announce } from "./dom.js";
 import { loadEngine } from "./engine.js";
 import { AT_ONCE } from "./long_text.js";
@@ -245,7 +246,10 @@ export async function compute() {
       typed.map((piece) => piece.id),
       mine,
     );
-    if (mine !== running) return next.destroy();
+    if (trace && mine === running) await inHand(withPicture(next, typed));
+    if (mine !== running || mine.signal.aborted) next.destroy();
+    if (mine !== running) return;
+    mine.signal.throwIfAborted();
     running = null;
     const { trace: old, coming } = store.state;
     store.set({ ...coming, coming: null, trace: next, shown: typed, stale: cutting !== null, progress: null });
@@ -262,6 +266,12 @@ export async function compute() {
     notify({ id: "run", kind: aborted(error) ? "info" : "warning", text, action: { label: "Compute again", run: () => void compute() } });
   }
 }
+
+/**
+ * What the page is about to show.
+ * @param {import("./state.js").Trace} trace @param {import("./state.js").Piece[]} shown @returns {import("./state.js").State}
+ */
+const withPicture = (trace, shown) => ({ ...store.state, ...store.state.coming, coming: null, trace, shown });
 
 /**
  * @param {import("./state.js").Engine} engine

@@ -2,6 +2,7 @@
 // values. One canvas holds the pictures; one cell per head carries its name, its focus and its click.
 import { plural } from "../lib/numbers.js";
 import { toShade } from "../lib/pattern.js";
+import { askAhead } from "./ahead.js";
 import { byId, h, panelTop, sizeCanvas } from "./dom.js";
 import { knownHeads } from "./known_heads.js";
 import { paintTiles, themeColours } from "./paint.js";
@@ -13,6 +14,13 @@ import { captionOf, orderTools, orderWords, orderedHeads, scoreWords } from "./w
 
 /** @typedef {import("./wall_layout.js").Heads} Heads */
 /** @typedef {import("./wall_layout.js").Place} Place */
+
+/**
+ * Thumbnails of a trace that are asked for: those that are not drawn yet, how many are, whether others' stay until all are.
+ * @typedef {{trace: import("./state.js").Trace | null, layers: Map<number, Tiles>, drawn: number, over: boolean,
+ *   stop: AbortController, all: Promise<void>}} Asked
+ */
+/** @typedef {{data: Float32Array, out: number}} Tiles a layer's thumbnails, N * out * out weights */
 
 /** Of the panel, both sides together. */
 const [PADDING_PX, NARROW_PADDING_PX] = [24, 18];
@@ -34,11 +42,12 @@ export class Wall {
     this.order = h("p", { class: "small dim", id: "wall-order-note", role: "status" });
     panelTop(byId("wall-title"), this.about);
     this.panel.append(orderTools(), this.order, h("div", { class: "wall-scroll" }, this.box), this.readout, knownHeads());
-    /** @type {Map<number, {data: Float32Array, out: number}>} thumbnails of each layer, N * out * out weights */
+    /** Of each layer. @type {Map<number, Tiles>} */
     this.layers = new Map();
     /** @type {import("./wall_layout.js").Layout | null} */
     this.layout = null;
-    this.loading = new AbortController();
+    /** The thumbnails that were asked for last. @type {Asked | null} */
+    this.asked = null;
     this.panelWidth = 0;
     this.built = "";
     this.#listen();
@@ -98,31 +107,67 @@ export class Wall {
     paintTiles(context, toShade(data, out, store.state.scale), out, boxes, mask);
   }
 
-  /** Asks for the thumbnails; old ones stay until the new ones are there, and a newer prompt ends the asking. */
-  async load() {
-    const { trace, engine } = store.state;
-    this.loading.abort();
-    this.loading = new AbortController();
-    const { signal } = this.loading;
-    if (!trace) {
-      this.layers.clear();
-      return this.draw();
-    }
-    const { N, T } = trace.shape;
-    const out = Math.min(T, Math.round((this.layout?.size ?? 20) * Math.max(1, window.devicePixelRatio)));
+  /**
+   * Asks for a trace's thumbnails, and takes those that come once the trace is shown. Only the newest asking goes on.
+   * @param {import("./state.js").State} state
+   */
+  ask({ trace, engine }) {
+    this.asked?.stop.abort();
+    const stop = new AbortController();
+    /** @type {Asked} */
+    const asked = { trace, layers: new Map(), drawn: 0, over: this.layers.size > 0, stop, all: Promise.resolve() };
+    this.asked = asked;
+    if (!trace) return asked;
+    const out = Math.min(trace.shape.T, Math.round((this.layout?.size ?? 20) * Math.max(1, window.devicePixelRatio)));
     const rule = (/** @type {number} */ layer) => engine?.visible(layer) ?? { window: 0, sinks: 0 };
     this.panel.dataset.drawn = "0";
-    await whenIdle();
-    const { mask } = themeColours(this.canvas);
     performance.clearMeasures("wall drawn");
     performance.mark("wall asked");
-    for await (const { layer, data } of thumbnails(trace, out, rule, signal)) {
-      if (signal.aborted) return;
-      this.layers.set(layer, { data, out });
-      this.drawLayer(layer, N, mask);
-      this.panel.dataset.drawn = String(layer + 1);
+    asked.all = (async () => {
+      for await (const { layer, data } of thumbnails(trace, out, rule, stop.signal)) {
+        if (stop.signal.aborted) return;
+        asked.layers.set(layer, { data, out });
+        this.take(asked);
+      }
+    })();
+    // A prompt that gave way leaves the wall to the one that is shown.
+    asked.all.catch(() => this.asked === asked && store.state.trace !== trace && void this.load().catch(() => {}));
+    return asked;
+  }
+
+  /** Draws what came of the trace that is shown. @param {Asked} asked */
+  take(asked) {
+    const { trace, layers } = asked;
+    if (!trace || trace !== store.state.trace) return;
+    const { mask } = themeColours(this.canvas);
+    for (const [layer, tiles] of layers) {
+      this.layers.set(layer, tiles);
+      this.drawLayer(layer, trace.shape.N, mask);
+      asked.drawn += 1;
     }
-    performance.measure("wall drawn", "wall asked");
+    layers.clear();
+    this.panel.dataset.drawn = String(asked.drawn);
+    this.box.classList.toggle("behind", asked.over && asked.drawn < trace.shape.L);
+    if (asked.drawn === trace.shape.L) performance.measure("wall drawn", "wall asked");
+  }
+
+  /** Fills the wall of the trace that is shown: what was asked for ahead at once, and the rest as it comes. */
+  async load() {
+    const { trace } = store.state;
+    if (this.asked?.trace !== trace) {
+      this.asked?.stop.abort();
+      if (trace) await whenIdle();
+      if (trace !== store.state.trace) return;
+      if (this.asked?.trace !== trace) this.ask(store.state);
+    }
+    if (!trace) {
+      this.layers.clear();
+      this.box.classList.remove("behind");
+      return this.draw();
+    }
+    const asked = /** @type {Asked} */ (this.asked);
+    this.take(asked);
+    await asked.all;
   }
 
   /** Shows which head is open; the focus goes there when it comes into the wall. */
@@ -184,6 +229,7 @@ export class Wall {
       this.build();
     }).observe(this.panel);
     store.on(["entry", "trace", "order", "only", "promptScores"], () => this.build());
+    askAhead("wall", (state) => this.ask(state).all);
     store.on(["trace"], ({ trace }) => {
       const load = this.load();
       fillingWall(load);

@@ -1,6 +1,6 @@
 """The view belongs to the picture: head, row, cell and followed token change when the new prompt's picture is there.
 
-Plan: an example, a second one while the first is computed, Back, a head and a token chosen meanwhile, typing in an
+Plan: what changes together, an example, a second one while the first is computed, Back, a head and a token chosen meanwhile, typing in an
 example's text, an example of the prompt that is shown already. Running is held back, so that "meanwhile" lasts.
 """
 
@@ -142,3 +142,50 @@ def test_the_example_that_is_shown_moves_the_view_at_once(held: Page):
     held.locator(".example").first.click()
     until(held, f"JSON.stringify(({SEEN})()) === JSON.stringify({before})")
     assert held.evaluate("asked") == 0 and held.locator(".stale").count() == 0
+
+
+# What stands in the panels at every frame, each once. Nothing is shown before it is in hand, however long that takes here.
+FRAMES = """async () => {
+  const at = [...document.querySelectorAll("link[rel=modulepreload]")].map((link) => link.href);
+  const { LONGEST_MS } = await import(at.find((href) => href.endsWith("/app/ahead.js")));
+  const timer = globalThis.setTimeout;
+  globalThis.setTimeout = (run, ms) => (ms === LONGEST_MS ? 0 : timer(run, ms));
+  const text = (selector) => document.querySelector(selector)?.textContent;
+  const wall = document.querySelector("#wall");
+  globalThis.frames = [];
+  const look = () => {
+    const dimmed = wall.querySelector(".stale") !== null;
+    const first = [dimmed, wall.dataset.drawn, ...["#head-title", ".axis-rows", "#row-title", "#next-title", "#next-bars"].map(text)].join("|");
+    const lens = [...["#cell-title", ".lens-row.names"].map(text), document.querySelector("#lens.behind") === null].join("|");
+    for (const [name, now] of Object.entries({ first, lens }))
+      if (!frames.some(([kind, seen]) => kind === name && seen === now)) frames.push([name, now]);
+    requestAnimationFrame(look);
+  };
+  look();
+}"""
+# The lens waits for this.
+HOLD_LENS = """async () => {
+  const at = [...document.querySelectorAll("link[rel=modulepreload]")].map((link) => link.href);
+  const { store } = await import(at.find((href) => href.endsWith("/app/state.js")));
+  const trace = Object.getPrototypeOf(store.state.trace);
+  const { lensAt } = trace;
+  const gate = new Promise((resolve) => (globalThis.releaseLens = () => (trace.lensAt = lensAt, resolve())));
+  trace.lensAt = async function (...given) { await gate; return lensAt.apply(this, given); };
+}"""
+
+
+def test_the_panels_of_a_new_prompt_change_together_and_the_lens_when_it_has_cells(held: Page):
+    held.evaluate(HOLD_LENS)
+    held.evaluate(FRAMES)
+    example(held, 3)
+    released(held)
+    old = held.locator("#cell-title").text_content()
+    assert held.locator("#lens.behind").count() == 1 and held.locator("#cell-bars.behind").count() == 1
+    held.evaluate("releaseLens()")
+    wait_lens(held)
+    assert held.locator(".behind:not(#ranks)").count() == 0 and held.locator("#cell-title").text_content() != old
+    frames = held.evaluate("frames")
+    first = [seen for kind, seen in frames if kind == "first" and seen.startswith("false")]
+    assert len(first) == 2, first
+    named = {tuple(seen.split("|")[:2]) for kind, seen in frames if kind == "lens"}
+    assert len(named) == 2, named
