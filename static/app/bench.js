@@ -17,7 +17,7 @@ const LOGPROB_TOLERANCE = 2e-3;
 /** @type {Promise<Kernels> | null} */
 let opened = null;
 
-/** Kernels on a device of their own: what is refused there must not pass for a fault of the model's. @returns {Promise<Kernels>} */
+/** Kernels on a device of their own: one that is lost under a measurement must not be the model's. @returns {Promise<Kernels>} */
 function ownKernels() {
   if (opened) return opened;
   const mine = requestDevice().then((device) => {

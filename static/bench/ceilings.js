@@ -2,6 +2,7 @@
  * What the device can do at most, read between the batches of a kernel. Mirrors bench/ceilings.py, which says how.
  * @module
  */
+import { Buffers } from "../gpu/buffers.js";
 
 /** @typedef {import("../gpu/kernels.js").Kernels} Kernels */
 /** @typedef {import("../gpu/ops.js").Dispatch} Dispatch */
@@ -37,7 +38,7 @@ export class Ceilings {
     const groups = READ_BYTES / 16 / 4096;
     this.kernels = kernels;
     this.groups = FMA_GROUPS;
-    this.buffers = new Map([["x", kernels.buffer(READ_BYTES, "x")], ["sums", kernels.buffer(4 * 64 * groups, "sums")]]);
+    this.buffers = new Buffers(kernels, [["x", READ_BYTES], ["sums", 4 * 64 * groups]], false);
     /** @type {Dispatch} */
     this.reading = {
       kernel: "ceiling_read", overrides: {}, params: { count: READ_BYTES / 16 }, grid: [groups, 1, 1],
@@ -49,7 +50,7 @@ export class Ceilings {
   /** Let the chains fill CEILING_MS. */
   async #fill() {
     for (; ; this.groups *= 4) {
-      this.buffers.set("out", this.kernels.buffer(4 * 64 * this.groups, "out"));
+      this.buffers.make([["out", 4 * 64 * this.groups]]);
       const params = { turns: FMA_TURNS, a: 0.5, b: 0.25 };
       /** @type {[number, number, number]} */
       const grid = [this.groups, 1, 1];
@@ -57,14 +58,14 @@ export class Ceilings {
       await this.#run(this.chains);
       const ms = await timed(() => this.#run(this.chains));
       if (ms >= CEILING_MS || this.groups * 4 > MAX_GROUPS) return;
-      this.buffers.get("out")?.destroy();
+      this.buffers.destroy(["out"]);
     }
   }
 
   /** @param {Dispatch} dispatch */
   async #run(dispatch) {
     await this.kernels.run([], [dispatch], this.buffers);
-    await this.kernels.fence();
+    await this.kernels.fence(this.buffers.scope);
   }
 
   /** One reading of the arithmetic ceiling. */
@@ -78,7 +79,7 @@ export class Ceilings {
   }
 
   free() {
-    for (const buffer of this.buffers.values()) buffer.destroy();
+    this.buffers.destroy();
   }
 }
 

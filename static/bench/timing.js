@@ -3,6 +3,7 @@
  * figure means, and of bench/turns.py the rounds of one operation that is measured alone.
  * @module
  */
+import { Buffers } from "../gpu/buffers.js";
 import { UnsupportedShape } from "../gpu/ops.js";
 import { chosen } from "../gpu/trial.js";
 import { UnknownVariant } from "../gpu/variants.js";
@@ -81,7 +82,7 @@ export class Measurement {
     const made = new Measurement(kernels, asked, prepared(asked));
     try {
       await made.run(1);
-      await judged(kernels, asked, made.found, made.buffers);
+      await judged(kernels.device, asked, made.found, made.buffers);
       made.runs = await runsInARow((count) => made.run(count), leastRuns(asked.op));
       made.ceilings = await Ceilings.of(kernels);
       return made;
@@ -112,7 +113,7 @@ export class Measurement {
   /** `count` runs in one pass, waited for. @param {number} count */
   async run(count) {
     await this.kernels.run([], Array.from({ length: count }, () => this.found.dispatches).flat(), this.buffers);
-    await this.kernels.fence();
+    await this.kernels.fence(this.buffers.scope);
   }
 
   /** One reading, with the ceilings around it. */
@@ -128,13 +129,13 @@ export class Measurement {
 
   /** The fields of a report; judged again, since a race need not show on the first run. */
   async report() {
-    const error = await judged(this.kernels, this.asked, this.found, this.buffers);
+    const error = await judged(this.kernels.device, this.asked, this.found, this.buffers);
     const here = { ...this.which, runs: this.runs, adapter: this.kernels.device.words };
     return { ...report(this.asked, this.found, this.readings, error), ...here };
   }
 
   free() {
-    for (const buffer of this.buffers.values()) buffer.destroy();
+    this.buffers.destroy();
     this.ceilings?.free();
   }
 }
@@ -164,35 +165,36 @@ function prepared(asked) {
   }
 }
 
-/** @param {Kernels} kernels @param {Case} found @returns {Map<string, GPUBuffer>} */
+/** @param {Kernels} kernels @param {Case} found @returns {Buffers} */
 function upload(kernels, { inputs, outputs, scratch, zeroed }) {
-  const buffers = new Map();
-  for (const [name, array] of Object.entries(inputs)) {
-    buffers.set(name, kernels.buffer(array.byteLength, name));
-    kernels.write(buffers.get(name), array);
-  }
-  for (const [name, bytes] of Object.entries(scratch)) buffers.set(name, kernels.buffer(bytes, name));
-  for (const [name, words] of Object.entries(outputs)) {
-    buffers.set(name, kernels.buffer(4 * words, name));
-    if (!zeroed) kernels.write(buffers.get(name), new Uint32Array(words).fill(0xffffffff)); // no number: no result
-  }
+  const [given, results] = [Object.entries(inputs), Object.entries(outputs)];
+  /** @type {[string, number][]} */
+  const sizes = [
+    ...given.map(([name, array]) => /** @type {[string, number]} */ ([name, array.byteLength])),
+    ...Object.entries(scratch),
+    ...results.map(([name, words]) => /** @type {[string, number]} */ ([name, 4 * words])),
+  ];
+  const buffers = new Buffers(kernels, sizes, false);
+  buffers.write(inputs);
+  // no number: no result
+  if (!zeroed) for (const [name, words] of results) buffers.write({ [name]: new Uint32Array(words).fill(0xffffffff) });
   return buffers;
 }
 
 /**
  * The result's error; throws beyond what the variant is held to.
- * @param {Kernels} kernels @param {import("./arguments.js").Asked} asked @param {Case} found
- * @param {Map<string, GPUBuffer>} buffers
+ * @param {import("../gpu/device.js").Device} device @param {import("./arguments.js").Asked} asked @param {Case} found
+ * @param {Buffers} buffers
  */
-async function judged(kernels, asked, { words, outputs, judge }, buffers) {
+async function judged(device, asked, { words, outputs, judge }, buffers) {
   const names = Object.keys(outputs);
-  const read = await kernels.read(names.map((name) => [kernels.find(buffers, name), 4 * outputs[name]]));
+  const read = await buffers.read(names.map((name) => [name, outputs[name]]));
   const error = judge(Object.fromEntries(names.map((name, i) => [name, new Float32Array(read[i])])));
   const allowed = tolerance(asked);
   if (error <= allowed) return error;
   throw new BenchError(
     "wrong-result",
-    `${asked.op} (${words}) is wrong on ${kernels.device.words}: error ${error.toExponential(1)}, allowed ` +
+    `${asked.op} (${words}) is wrong on ${device.words}: error ${error.toExponential(1)}, allowed ` +
       `${allowed.toExponential(0)}; a wrong kernel has no speed.`,
   );
 }

@@ -4,11 +4,12 @@
  * @module
  */
 import { padded } from "./pieces.js";
+import { MEMORY, Scope } from "./scopes.js";
 
 /** @typedef {import("./kernels.js").Kernels} Kernels */
 
 /**
- * Buffers by name; a new one holds whatever was left in it. `Buffers.live` and `Buffers.liveBytes` count those made and not
+ * Buffers by name, and the scope of the work that they are for; a new one holds whatever was left in it. `Buffers.live` and `Buffers.liveBytes` count those made and not
  * freed yet, over all models: a test watches them.
  */
 export class Buffers {
@@ -24,20 +25,39 @@ export class Buffers {
     this.pooled = pooled;
     /** @type {Map<string, GPUBuffer>} */
     this.byName = new Map();
+    this.scope = new Scope(kernels.device);
     this.make(sizes);
   }
 
   /** Create those that are not there yet. @param {Iterable<[string, number]>} sizes bytes by name */
   make(sizes) {
-    for (const [name, size] of sizes) {
-      if (this.byName.has(name)) continue;
-      const free = this.pooled ? this.kernels.pool.take(padded(size)) : undefined;
-      const buffer = free ?? this.kernels.buffer(size, name);
-      buffer.label = name;
-      this.byName.set(name, buffer);
-      Buffers.live += 1;
-      Buffers.liveBytes += buffer.size;
-    }
+    const missing = new Map([...sizes].filter(([name]) => !this.byName.has(name)));
+    if (missing.size === 0) return;
+    this.scope.calls(() => {
+      for (const [name, size] of missing) {
+        const free = this.pooled ? this.kernels.pool.take(padded(size)) : undefined;
+        const buffer = free ?? this.kernels.buffer(size, name);
+        buffer.label = name;
+        this.byName.set(name, buffer);
+        Buffers.live += 1;
+        Buffers.liveBytes += buffer.size;
+      }
+    }, MEMORY);
+  }
+
+  /**
+   * Copy numbers into some of them. @param {Record<string, ArrayBufferView<ArrayBuffer>>} arrays by name
+   * @param {number} start bytes into each
+   */
+  write(arrays, start = 0) {
+    this.scope.calls(() => {
+      for (const [name, array] of Object.entries(arrays)) this.kernels.write(this.kernels.find(this, name), array, start);
+    });
+  }
+
+  /** The first words (4 bytes each) of some of them. @param {[string, number][]} wanted name and words */
+  read(wanted) {
+    return this.kernels.read(wanted.map(([name, words]) => [this.kernels.find(this, name), 4 * words]), this.scope);
   }
 
   /** @param {string} name */
@@ -58,7 +78,7 @@ export class Buffers {
       this.byName.delete(name);
       Buffers.live -= 1;
       Buffers.liveBytes -= buffer.size;
-      if (this.pooled) this.kernels.pool.give(buffer);
+      if (this.pooled && !this.scope.refused) this.kernels.pool.give(buffer); // one without memory would fail who takes it
       else buffer.destroy();
     }
   }

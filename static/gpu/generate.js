@@ -58,8 +58,7 @@ class Writing {
 
   /** @param {string} name @param {number} words */
   async read(name, words) {
-    const { kernels } = this.model;
-    const [bytes] = await kernels.read([[kernels.find(/** @type {Buffers} */ (this.buffers), name), 4 * words]]);
+    const [bytes] = await /** @type {Buffers} */ (this.buffers).read([[name, words]]);
     return bytes;
   }
 

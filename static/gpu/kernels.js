@@ -11,6 +11,7 @@ import { IMAGE_FORMAT, Images } from "./images.js";
 import { NONE } from "./ops.js";
 import { ZERO } from "./plan.js";
 import { Pool } from "./pool.js";
+import { KernelError, Scope } from "./scopes.js";
 import { fetchText } from "./texts.js";
 
 /** @typedef {import("./device.js").Device} Device */
@@ -19,7 +20,7 @@ import { fetchText } from "./texts.js";
  * @typedef {{file: string, entry: string, overrides: Record<string, number | boolean>,
  *   params: [string, "u32" | "f32"][], bindings: [string, "read" | "read_write" | "texels" | "write_texels"][], needs?: string[], enable?: string[]}} Entry
  */
-/** @typedef {{get(name: string): GPUBuffer | undefined}} Lookup */
+/** @typedef {{get(name: string): GPUBuffer | undefined, scope: Scope}} Lookup buffers by name, and whose work they are for */
 
 /**
  * What goes before a text that needs a feature. Quad operations in a loop whose end the quad has agreed on are uniform
@@ -35,16 +36,6 @@ const LAYOUTS = {
   texels: { texture: { sampleType: "unfilterable-float" } },
   write_texels: { storageTexture: { format: IMAGE_FORMAT, access: "write-only" } },
 };
-
-/** A dispatch cannot run; the message names the kernel. */
-export class KernelError extends Error {
-  /** @param {string} message */
-  constructor(message) {
-    super(message);
-    this.name = "KernelError";
-    this.code = "kernel";
-  }
-}
 
 /** @type {WeakMap<Device, Promise<Kernels>>} */
 const kernelsOf = new WeakMap();
@@ -71,11 +62,6 @@ export class Kernels {
     /** Compiling takes cores from a device that a CPU stands in for: whoever times it looks here (`calm`). */
     this.compiles = { begun: 0, running: 0 };
     this.none = this.buffer(16, NONE);
-    /** What the device complained about since the last fence. @type {string | null} */
-    this.complaint = null;
-    this.gpu.addEventListener("uncapturederror", (event) => {
-      this.complaint ??= event.error.message;
-    });
   }
 
   /**
@@ -123,70 +109,73 @@ export class Kernels {
   }
 
   /**
-   * Copy the first bytes of buffers back, after everything submitted before. Rejects with NoWebGPU("lost").
+   * Copy the first bytes of buffers back, after everything submitted before. Rejects with KernelError where the device refused
+   * this or an earlier call of the scope, or NoWebGPU("lost").
    * @param {[GPUBuffer, number][]} sources buffer and bytes (a multiple of 4) @returns {Promise<ArrayBuffer[]>}
    */
-  async read(sources) {
+  async read(sources, scope = new Scope(this.device)) {
     const size = sources.reduce((sum, [, bytes]) => sum + bytes, 0);
-    const staging = this.gpu.createBuffer({ label: "readback", size, usage: 0x1 | 0x8 }); // MAP_READ | COPY_DST
-    const encoder = this.gpu.createCommandEncoder();
-    let at = 0;
-    for (const [source, bytes] of sources) {
-      encoder.copyBufferToBuffer(source, 0, staging, at, bytes);
-      at += bytes;
-    }
-    this.gpu.queue.submit([encoder.finish()]);
+    const { staging, mapped } = scope.calls(() => {
+      const staging = this.gpu.createBuffer({ label: "readback", size, usage: 0x1 | 0x8 }); // MAP_READ | COPY_DST
+      const encoder = this.gpu.createCommandEncoder();
+      let at = 0;
+      for (const [source, bytes] of sources) {
+        encoder.copyBufferToBuffer(source, 0, staging, at, bytes);
+        at += bytes;
+      }
+      this.gpu.queue.submit([encoder.finish()]);
+      return { staging, mapped: staging.mapAsync(0x1) };
+    });
     try {
-      await orLost(this.device, staging.mapAsync(0x1));
-      this.checkComplaint();
+      await scope.outcome(mapped);
       const all = staging.getMappedRange().slice(0);
-      at = 0;
+      let at = 0;
       return sources.map(([, bytes]) => all.slice(at, (at += bytes)));
     } finally {
       staging.destroy();
     }
   }
 
-  /** Resolves when everything submitted has run. */
-  async fence() {
-    await orLost(this.device, this.gpu.queue.onSubmittedWorkDone());
-    this.checkComplaint();
-  }
-
-  /** WebGPU reports a wrong call to an event only: an answer made with one must not pass for a right one. */
-  checkComplaint() {
-    const { complaint } = this;
-    this.complaint = null;
-    if (complaint) throw new KernelError(`The device refused a call: ${complaint}`);
+  /** Resolves when everything submitted has run. Rejects as `read` does. */
+  async fence(scope = new Scope(this.device)) {
+    await scope.outcome(this.gpu.queue.onSubmittedWorkDone());
   }
 
   /**
-   * Encode copies and then dispatches in order, and submit; resolves once submitted, not once run.
+   * Encode copies and then dispatches in order, and submit; resolves once submitted, not once run: whether the device took it
+   * is told by `fence` and `read` with the buffers' scope.
    * @param {import("./plan.js").Copy[]} copies @param {Dispatch[]} dispatches @param {Lookup} buffers
    * @param {import("./replay.js").Replay | null} replay keeps bind groups for the next run of nearly the same dispatches
    */
   async run(copies, dispatches, buffers, replay = null) {
     const pipelines = await orLost(this.device, Promise.all(dispatches.map((d) => this.pipeline(d.kernel, d.overrides))));
-    const encoder = this.gpu.createCommandEncoder();
+    buffers.scope.calls(() => {
+      const encoder = this.gpu.createCommandEncoder();
+      this.encodeCopies(encoder, copies, buffers);
+      const packed = dispatches.length ? this.pack(dispatches) : null;
+      const uniforms = packed && (replay ? replay.fill(packed) : this.uniforms(packed));
+      if (uniforms) {
+        const pass = encoder.beginComputePass();
+        dispatches.forEach((dispatch, i) => {
+          pass.setPipeline(pipelines[i]);
+          const make = () => this.bindGroup(dispatch, buffers, uniforms, i * UNIFORM_ALIGNMENT_BYTES);
+          pass.setBindGroup(0, replay ? replay.group(i, dispatch, make) : make());
+          pass.dispatchWorkgroups(...dispatch.grid);
+        });
+        pass.end();
+      }
+      this.gpu.queue.submit([encoder.finish()]);
+      if (!replay) uniforms?.destroy(); // freed once the submitted work has run
+    });
+  }
+
+  /** @param {GPUCommandEncoder} encoder @param {import("./plan.js").Copy[]} copies @param {Lookup} buffers */
+  encodeCopies(encoder, copies, buffers) {
     for (const { source, source_start, target, target_start, bytes } of copies) {
       const to = this.find(buffers, target);
       if (source === ZERO) encoder.clearBuffer(to, target_start, bytes);
       else encoder.copyBufferToBuffer(this.find(buffers, source), source_start, to, target_start, bytes);
     }
-    const packed = dispatches.length ? this.pack(dispatches) : null;
-    const uniforms = packed && (replay ? replay.fill(packed) : this.uniforms(packed));
-    if (uniforms) {
-      const pass = encoder.beginComputePass();
-      dispatches.forEach((dispatch, i) => {
-        pass.setPipeline(pipelines[i]);
-        const make = () => this.bindGroup(dispatch, buffers, uniforms, i * UNIFORM_ALIGNMENT_BYTES);
-        pass.setBindGroup(0, replay ? replay.group(i, dispatch, make) : make());
-        pass.dispatchWorkgroups(...dispatch.grid);
-      });
-      pass.end();
-    }
-    this.gpu.queue.submit([encoder.finish()]);
-    if (!replay) uniforms?.destroy(); // freed once the submitted work has run
   }
 
   /**
@@ -302,7 +291,7 @@ export class Kernels {
     return this.gpu.createBindGroup({ layout: this.layout(dispatch.kernel), entries });
   }
 
-  /** @param {Lookup} buffers @param {string} name */
+  /** @param {{get(name: string): GPUBuffer | undefined}} buffers @param {string} name */
   find(buffers, name) {
     const buffer = buffers.get(name);
     if (!buffer) throw new KernelError(`There is no buffer "${name}".`);

@@ -81,7 +81,8 @@ export class Model {
     const dtypes = await formatsOf(config, source);
     const kernels = await Kernels.of(device);
     const placed = place(config, dtypes);
-    const model = await withinMemory(device, () => new Model(device, kernels, config, placed), "this model's weights");
+    const model = new Model(device, kernels, config, placed);
+    await withinMemory(model.weights, "this model's weights");
     if (tokens) void model.warmPicture(tokens);
     try {
       await uploadAll(model, source, { onProgress, signal });
@@ -183,7 +184,9 @@ export class Model {
       const why = `${T} tokens need a buffer of ${size} bytes (${name}) and this device binds ${most} at most`;
       throw new RunError("prompt-too-long", `${why}: shorten the prompt to ${fits} tokens.`);
     }
-    return withinMemory(this.device, () => new Buffers(this.kernels, sizes), `${T} tokens`);
+    const buffers = new Buffers(this.kernels, sizes);
+    await withinMemory(buffers, `${T} tokens`);
+    return buffers;
   }
 
   /**
@@ -212,9 +215,7 @@ export class Model {
    */
   give(plan, buffers, total, ids) {
     const { cos, sin } = tables(this.config.rope, this.config.H, plan.offset, plan.T, total);
-    if (ids) this.kernels.write(this.kernels.find(buffers, "ids"), Uint32Array.from(ids));
-    this.kernels.write(this.kernels.find(buffers, "cos"), cos);
-    this.kernels.write(this.kernels.find(buffers, "sin"), sin);
+    buffers.write({ ...(ids ? { ids: Uint32Array.from(ids) } : {}), cos, sin });
   }
 
   /**
@@ -227,7 +228,7 @@ export class Model {
 
   /** Buffers and weights by name. @param {Lookup} buffers @returns {Lookup} */
   every(buffers) {
-    return { get: (name) => buffers.get(name) ?? this.weights.get(name) };
+    return { get: (name) => buffers.get(name) ?? this.weights.get(name), scope: buffers.scope };
   }
 
   /**
@@ -255,7 +256,7 @@ export class Model {
       signal?.throwIfAborted();
       await this.kernels.run(copies, dispatches, every);
       const [start, calm] = [performance.now(), this.kernels.calm()];
-      const finished = this.kernels.fence().then(() => {
+      const finished = this.kernels.fence(buffers.scope).then(() => {
         const now = performance.now();
         onDone?.(flops, now - Math.max(start, last), calm());
         last = now;
@@ -274,15 +275,15 @@ export class Model {
 }
 
 /**
- * Make buffers, or throw RunError("device-memory") when the device has no room for them.
- * @template {{destroy(): void}} T @param {Device} device @param {() => T} make @param {string} what @returns {Promise<T>}
+ * Wait until the device has made buffers; frees them and throws RunError("device-memory") when it has no room for them.
+ * @param {Buffers} buffers @param {string} what
  */
-async function withinMemory(device, make, what) {
-  device.gpu.pushErrorScope("out-of-memory");
-  const made = make();
-  const error = await device.gpu.popErrorScope();
-  if (!error) return made;
-  made.destroy();
-  throw new RunError("device-memory", `The device has no memory left for ${what}: close other tabs, or take less.`);
+async function withinMemory(buffers, what) {
+  try {
+    await buffers.scope.taken();
+  } catch (error) {
+    buffers.destroy();
+    if (!(/** @type {Error} */ (error).cause instanceof GPUOutOfMemoryError)) throw error;
+    throw new RunError("device-memory", `The device has no memory left for ${what}: close other tabs, or take less.`);
+  }
 }
-

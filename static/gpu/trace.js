@@ -276,14 +276,13 @@ export class Trace {
    * @param {AbortSignal} [signal]
    */
   async ask(plan, wanted, given, signal) {
-    const { kernels } = this.model;
-    const scratch = new Buffers(kernels, plan.buffers);
+    const scratch = new Buffers(this.model.kernels, plan.buffers);
     try {
-      for (const [name, values] of Object.entries(given)) kernels.write(kernels.find(scratch, name), values);
-      const both = { get: (/** @type {string} */ name) => scratch.get(name) ?? this.buffers.get(name) };
+      scratch.write(given);
+      const both = { get: (/** @type {string} */ name) => scratch.get(name) ?? this.buffers.get(name), scope: scratch.scope };
       const running = await this.model.submitSteps(plan, both, signal);
       // Reading waits for the steps itself; what they complain of comes with theirs.
-      const answer = kernels.read(wanted.map(([name, words]) => [kernels.find(scratch, name), 4 * words]));
+      const answer = scratch.read(wanted);
       await Promise.all([answer, ...running]);
       signal?.throwIfAborted();
       return await answer;

@@ -184,7 +184,7 @@ async function fastest(kernels, { sizes, answers, dispatches }, names, now) {
   /** @type {Float32Array[] | null} */
   let right = null;
   try {
-    for (const [name, bytes] of sizes) kernels.write(kernels.find(buffers, name), numbers(bytes));
+    for (const [name, bytes] of sizes) buffers.write({ [name]: numbers(bytes) });
     for (const name of names) {
       const given = await ran(kernels, dispatches(name), buffers, answers, sizes).catch(() => null);
       right ??= given;
@@ -229,7 +229,7 @@ function agree(given, right) {
  */
 async function ran(kernels, dispatches, buffers, answers, sizes) {
   await kernels.run([], dispatches, buffers);
-  const read = await kernels.read(answers.map((name) => [kernels.find(buffers, name), /** @type {number} */ (sizes.get(name))]));
+  const read = await buffers.read(answers.map((name) => [name, /** @type {number} */ (sizes.get(name)) / 4]));
   return read.map((bytes) => new Float32Array(bytes));
 }
 
@@ -242,7 +242,7 @@ async function timed(kernels, dispatches, buffers, now) {
   for (let spent = 0; spent < TRIAL_MS; ) {
     const start = now();
     await kernels.run([], dispatches, buffers);
-    await kernels.fence();
+    await kernels.fence(buffers.scope);
     const ms = now() - start;
     quickest = Math.min(quickest, ms);
     spent += Math.max(ms, 1); // a coarse clock may say 0

@@ -59,10 +59,12 @@ export async function uploadAll(model, source, { onProgress, signal }) {
     const tensor = await take(source, name);
     if (!source.describe) checkFinite(name, tensor); // a source that describes its tensors has looked at them
     await upload(model, name, tensor);
-    onProgress?.(++done / model.placed.size);
-    if (done % 16 === 0) await model.kernels.fence(); // uploads wait in memory until the device takes them
+    done += 1; // not among what is told: nobody may be listening
+    onProgress?.(done / model.placed.size);
+    if (done % 16 === 0) await model.kernels.fence(model.weights.scope); // uploads wait in memory until the device takes them
   }
   await source.verified?.();
+  await model.weights.scope.taken();
 }
 
 /**
@@ -84,11 +86,11 @@ async function upload(model, name, tensor) {
  * Copy bytes into a buffer of weights from `start` on, many of them with pauses: a copy of 50 MB holds the page up.
  * @param {Model} model @param {string} buffer @param {Uint8Array} bytes @param {number} start
  */
-async function put({ kernels, weights }, buffer, bytes, start) {
-  const target = kernels.find(weights, buffer);
+async function put({ weights }, buffer, bytes, start) {
   for (let at = 0; at < bytes.length; at += UPLOAD_BYTES) {
     if (at > 0) await new Promise((resolve) => setTimeout(resolve));
-    kernels.write(target, /** @type {Uint8Array<ArrayBuffer>} */ (bytes.subarray(at, at + UPLOAD_BYTES)), start + at);
+    const part = /** @type {Uint8Array<ArrayBuffer>} */ (bytes.subarray(at, at + UPLOAD_BYTES));
+    weights.write({ [buffer]: part }, start + at);
   }
 }
 

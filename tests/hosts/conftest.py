@@ -1,10 +1,14 @@
-"""Fixtures of the hosts' tests: the page's modules in Node.js, a device, models on it."""
+"""Fixtures of the hosts' tests: the page's modules in Node.js and in a browser, a device, models on it."""
 
 import json
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.checkpoints import checkpoint
+from tests.hosts.browser import Browser, open_browser
 
 HERE = Path(__file__).parent
 
@@ -47,6 +51,20 @@ def mirror(node):
     opened = Mirror(node)
     yield opened
     opened.close()
+
+
+@pytest.fixture(scope="module")
+def browser(chromium) -> Iterator[Browser]:
+    """A page with the host's modules; one device serves all models of a file."""
+    with open_browser(chromium) as opened:
+        yield opened
+
+
+@pytest.fixture
+def llama(browser) -> Browser:
+    """The same with a small Llama loaded anew."""
+    browser.open("llama-gqa", checkpoint("llama-gqa").folder)
+    return browser
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from tests.checkpoints import checkpoint
-from tests.hosts.browser import Browser, open_browser
 from tests.hosts.numbers import log_softmax, reduce_pixels, worst
 from tests.tolerances import (
     HOST_CHUNK_RELATIVE,
@@ -57,18 +56,6 @@ EVERYTHING = """async ([ids, maxTokens]) => {
   if (maxTokens) for await (const { id } of model.generate(ids, { maxTokens })) answer.generated.push(id);
   return answer;
 }"""
-
-
-@pytest.fixture(scope="module")
-def browser(chromium):
-    with open_browser(chromium) as opened:
-        yield opened
-
-
-@pytest.fixture
-def llama(browser) -> Browser:
-    browser.open("llama-gqa", checkpoint("llama-gqa").folder)
-    return browser
 
 
 @pytest.mark.parametrize("name", FAMILIES)

@@ -12,7 +12,7 @@ import pytest
 import safetensors.numpy
 
 from tests.checkpoints import checkpoint
-from tests.hosts.browser import Browser, open_browser
+from tests.hosts.browser import Browser
 from tests.tolerances import HOST_LENS_LOGPROB
 
 pytestmark = [pytest.mark.chromium, pytest.mark.slow]
@@ -28,17 +28,10 @@ TAKE = """async (given, sampling, after = () => {}) => {
 }"""
 
 
-@pytest.fixture(scope="module")
-def browser(chromium):
-    with open_browser(chromium) as opened:
-        yield opened
-
-
 @pytest.fixture
-def llama(browser) -> Browser:
-    browser.open("llama-gqa", checkpoint("llama-gqa").folder)
-    browser.ask(f"async () => {{ globalThis.take = {TAKE}; }}")
-    return browser
+def llama(llama) -> Browser:
+    llama.ask(f"async () => {{ globalThis.take = {TAKE}; }}")
+    return llama
 
 
 def test_sampling_is_seeded_and_stops(llama):

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from tests.checkpoints import checkpoint
-from tests.hosts.browser import open_browser
 from tests.tolerances import HOST_WINDOW_MEAN
 from webgpu import queries
 from webgpu.trace import BadQuery
@@ -47,7 +46,7 @@ def test_thumbnails_refuse_what_is_no_thumbnail(load):
 
 @pytest.mark.chromium
 @pytest.mark.slow
-def test_thumbnails_in_the_page_equal_windows_and_stop_when_told(chromium):
+def test_thumbnails_in_the_page_equal_windows_and_stop_when_told(llama):
     script = """async (ids) => {
       const trace = await model.run(ids);
       const { L, N, T } = trace.shape;
@@ -69,8 +68,6 @@ def test_thumbnails_in_the_page_equal_windows_and_stop_when_told(chromium):
       trace.destroy();
       return [thumbs, windows, reason, left];
     }"""
-    with open_browser(chromium) as browser:
-        browser.open("llama-gqa", checkpoint("llama-gqa").folder)
-        thumbs, windows, reason, left = browser.ask(script, IDS)
+    thumbs, windows, reason, left = llama.ask(script, IDS)
     assert thumbs == windows and any(thumbs)
     assert (reason, left) == ("a newer prompt", 0)

@@ -10,7 +10,6 @@ import json
 
 import pytest
 
-from tests.checkpoints import checkpoint
 from tests.hosts.browser import open_browser
 from tests.kernels.drivers import ROOT
 from webgpu import trial
@@ -172,10 +171,8 @@ TUNED = """async (ids) => {
 
 @pytest.mark.chromium
 @pytest.mark.timeout(300)
-def test_page_tries_after_the_first_prompt_and_begins_with_what_it_remembers(chromium):
-    with open_browser(chromium) as browser:
-        browser.open("llama-gqa", checkpoint("llama-gqa").folder)
-        answer = browser.ask(TUNED, [5, 9, 17])
+def test_page_tries_after_the_first_prompt_and_begins_with_what_it_remembers(llama):
+    answer = llama.ask(TUNED, [5, 9, 17])
     one_text = {"matvec": "registers"}  # of float32 there is one here, whatever the memory says
     assert answer["before"] == 4, "a trial, which asks for each operation again, began before the first prompt"
     assert answer["next"] == answer["started"] | {"attention": "texels", "decode": "once", "matmul": "quads"} | one_text

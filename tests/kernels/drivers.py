@@ -143,17 +143,15 @@ IN_PAGE = """async ({dispatches, contents}) => {
   const { requestDevice } = await import("/static/gpu/device.js");
   const { Kernels } = await import("/static/gpu/kernels.js");
   globalThis.kernels ??= await Kernels.load(await requestDevice());
-  const buffers = new Map();
-  for (const [name, text] of Object.entries(contents)) {
-    const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
-    const buffer = kernels.buffer(bytes.length, name);
-    kernels.write(buffer, bytes);
-    buffers.set(name, buffer);
-  }
+  const { Buffers } = await import("/static/gpu/buffers.js");
+  const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+  const given = Object.entries(contents).map(([name, text]) => [name, bytes(text)]);
+  const buffers = new Buffers(kernels, given.map(([name, { length }]) => [name, length]), false);
+  buffers.write(Object.fromEntries(given));
   await kernels.run([], dispatches, buffers);
-  const names = [...buffers.keys()];
-  const all = await kernels.read(names.map((name) => [buffers.get(name), buffers.get(name).size]));
-  for (const buffer of buffers.values()) buffer.destroy();
+  const names = buffers.keys();
+  const all = await buffers.read(names.map((name) => [name, buffers.get(name).size / 4]));
+  buffers.destroy();
   const text = (bytes) => { let s = ""; for (let i = 0; i < bytes.length; i += 8192)
     s += String.fromCharCode(...bytes.subarray(i, i + 8192)); return btoa(s); };
   return { words: kernels.device.words, contents: names.map((name, i) => [name, text(new Uint8Array(all[i]))]) };

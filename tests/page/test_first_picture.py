@@ -202,7 +202,7 @@ def test_on_the_device_one_submit_runs_and_one_is_ready(tools: Page):
             runs++;
             most = Math.max(most, ++waiting);
           };
-          kernels.fence = () => fence.call(kernels).finally(() => waiting--);
+          kernels.fence = (...given) => fence.apply(kernels, given).finally(() => waiting--);
           pace.flops = 1; // every kernel a submit of its own
           try {
             (await model.run(store.state.trace.ids)).destroy();
@@ -237,7 +237,7 @@ CALM = """async () => {
     release();
     await all;
     kernels.compile = async () => {};
-    kernels.fence = () => (void kernels.pipeline(`quick ${Math.random()}`, {}), fence.call(kernels));
+    kernels.fence = (...given) => (void kernels.pipeline(`quick ${Math.random()}`, {}), fence.apply(kernels, given));
     const between = await counted();
     kernels.fence = fence;
     return [calm, during, between, await counted()];
