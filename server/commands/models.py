@@ -2,6 +2,8 @@
 
 import argparse
 
+from weights.sizes import megabytes, weight_bytes
+
 
 def add(subparsers) -> None:
     """Describe the command's options."""
@@ -31,6 +33,5 @@ def line(model, *, default: bool) -> str:
     if model.refused:
         return f"{name:<24} cannot be run: {model.refused}"
     sizes = "  ".join(f"{key} {value}" for key, value in model.shape.items())
-    weights = [info.bytes for name, info in model.files.items() if name.endswith(".safetensors")]
-    megabytes = sum(weights) / 1e6  # as the page's menu counts
-    return f"{name:<24} {model.family:<8} {sizes}  {megabytes:.0f} MB  {model.entry.licence}  {model.entry.folder}"
+    size = megabytes(weight_bytes(model.files))
+    return f"{name:<24} {model.family:<8} {sizes}  {size}  {model.entry.licence}  {model.entry.folder}"

@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
         if not outdated(here.id, args.float16):
             print(f"{here.id} is here already: {here.folder}")
             return 0
-        form = "as float16" if args.float16 else "with the blocks of its file, 100 MB in place of 270"
+        form = "as float16" if args.float16 else "with the blocks of its file, 97 MB in place of 270"
         print(f"{here.id} is here in another form; it is fetched again {form}.")
     with Bar(sys.stderr) as bar:
         folder = pull(wanted, bar, check_config=parse_config, float16=args.float16)

@@ -1,4 +1,5 @@
-"""`playground trace`: run one prompt and write every named tensor to a safetensors file, or print a short summary."""
+"""`playground trace`: run one prompt and print the likeliest next tokens and the best guess through depth, or write its
+patterns, residuals, logits and lens (FILE_NAMES of trace_names.py) to a safetensors file."""
 
 import argparse
 import json
@@ -16,11 +17,11 @@ MAX_FILE_BYTES = 4 * 1024**3
 
 def add(subparsers) -> None:
     """Describe the command's options."""
-    command = subparsers.add_parser("trace", help="run a prompt, write its tensors", description=__doc__)
+    command = subparsers.add_parser("trace", help="run a prompt, print or write what it gives", description=__doc__)
     command.add_argument("model", metavar="MODEL", help="a catalogue id or a folder")
     add_prompt_options(command, required=True)
     command.add_argument("--backend", choices=("webgpu", "oracle"), default="webgpu", help="who computes (webgpu)")
-    command.add_argument("--out", type=Path, metavar="FILE.safetensors", help="file to write")
+    command.add_argument("--out", type=Path, metavar="FILE.safetensors", help="write a file instead of printing")
     command.set_defaults(run=run)
 
 

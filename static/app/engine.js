@@ -63,17 +63,17 @@ let reloadNow = () => {};
 
 /**
  * @param {import("./state.js").ModelEntry} entry
- * @param {{signal: AbortSignal, onProgress: (done_mb: number, total_mb: number) => void, reload: () => void}} options
+ * @param {{signal: AbortSignal, onProgress: (done_bytes: number, total_bytes: number) => void, reload: () => void}} options
  *   reload: called when the device was lost and the model must come back
  * @returns {Promise<import("./state.js").Engine>}
  */
 export async function loadEngine(entry, { signal, onProgress, reload }) {
   const found = await gpu();
   if (!found) return ServerEngine.load(entry);
-  const total = weightBytes(entry) / 1e6;
+  const total = weightBytes(entry);
   onProgress(0, total);
   const config = await loadConfig(entry);
-  const source = await loadWeights(entry, { onBytes: (done) => onProgress(done / 1e6, total), signal });
+  const source = await loadWeights(entry, { onBytes: (done) => onProgress(done, total), signal });
   const tokens = store.state.typed.length || guessTokens(store.state.prompt);
   const model = await Model.load(found, { config, source }, { signal, tokens }).finally(source.close);
   watchLoss(found, reload);

@@ -15,7 +15,7 @@ const [NARROWEST, WIDEST] = [68, 96];
 export class LensPanel {
   constructor() {
     this.panel = byId("depth");
-    this.about = h("p");
+    this.about = h("p", { id: "lens-about" });
     this.grid = h("div", {
       class: "lens picture",
       id: "lens",

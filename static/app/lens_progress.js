@@ -41,7 +41,7 @@ export class LensProgress {
     const stopped = data?.stopped === true;
     if (done === total) this.clear();
     else {
-      this.words.textContent = `${count(done)} of ${count(total)} cells in view${stopped ? "; stopped" : ""}`;
+      this.words.textContent = stopped ? `stopped at ${count(done)} of ${count(total)}` : `${count(done)} of ${count(total)} cells in view`;
       this.#offer(stopped);
     }
     return done === total;

@@ -13,6 +13,7 @@ import { mountPrediction } from "./prediction.js";
 import { mountPrompt } from "./prompt.js";
 import { mountPromptScores } from "./prompt_scores.js";
 import { chooseModel, sentence, setPrompt } from "./session.js";
+import { watchOracle } from "./oracle_news.js";
 import { notify, store } from "./state.js";
 import { pause } from "./thumbnails.js";
 import { mountTopbar } from "./topbar.js";
@@ -94,3 +95,4 @@ ready.catch((error) => {
   if (!store.state.notices.some((notice) => notice.id === "load")) notify({ id: "start", kind: "warning", text: sentence(error) });
 });
 exposePlayground(ready);
+watchOracle().catch(() => {}); // a server that is gone says so where it is asked for something

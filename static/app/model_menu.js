@@ -1,5 +1,5 @@
 // The model menu: what is here with its size, what is kept in this browser, how to get more.
-import { megabytes } from "../lib/numbers.js";
+import { megabytes, partOf } from "../lib/numbers.js";
 import { byId, h } from "./dom.js";
 import { keptWeightBytes, weightBytes } from "./models.js";
 import { openReport } from "./report_panel.js";
@@ -89,7 +89,7 @@ function modelRow(model, keptBytes, close) {
   const chosen = model.id === entry?.id;
   const bytes = weightBytes(model);
   const part = keptBytes > 0 && keptBytes < bytes;
-  const kept = part ? `${megabytes(keptBytes)} of ${megabytes(bytes)} kept here` : keptBytes ? "kept in this browser" : "not in this browser yet";
+  const kept = part ? `${partOf(keptBytes, bytes)} kept here` : keptBytes ? "kept in this browser" : "not in this browser yet";
   const label = chosen && engine ? "In use" : chosen && progress ? "Loading" : part ? "Resume" : "Use";
   const disabled = chosen && (engine !== null || progress !== null);
   const use = h("button", { type: "button", text: label, disabled, "aria-label": `${label}: ${model.name}` });

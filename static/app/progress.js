@@ -1,5 +1,5 @@
 // What is being done, with a number: the line under the prompt (after half a second; Cancel after two), and that of a dialog.
-import { count } from "../lib/numbers.js";
+import { count, partOf } from "../lib/numbers.js";
 import { byId, h, passFocus } from "./dom.js";
 import { store } from "./state.js";
 
@@ -12,7 +12,7 @@ export const CANCEL_MS = 2000;
 /** @param {Progress} progress */
 function numbers({ done, total, unit }) {
   if (!total) return "";
-  if (unit === "MB") return `${count(done)} of ${count(total)} MB, ${Math.floor((100 * done) / total)} %`;
+  if (unit === "bytes") return `${partOf(done, total)}, ${Math.floor((100 * done) / total)} %`;
   return `${Math.floor((100 * done) / total)} %`;
 }
 

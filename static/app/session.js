@@ -1,7 +1,7 @@
 // From a chosen model and a typed prompt to a picture: loads, tokenises, runs; the newest wish always wins.
 import { IdTokens } from "../lib/id_tokens.js";
 import { boxText } from "../lib/permalink.js";
-import { count, plural } from "../lib/numbers.js";
+import { count, megabytes, partOf, plural } from "../lib/numbers.js";
 import { inHand } from "./ahead.js";
 import { announce } from "./dom.js";
 import { loadEngine } from "./engine.js";
@@ -72,9 +72,9 @@ export async function chooseModel(id) {
     const resume = () => (dismiss("load"), chooseModel(id).catch(() => {}));
     const kept = await keptWeightBytes(entry);
     const text = aborted(error)
-      ? `Loading stopped; ${count(kept / 1e6)} of ${count(weightBytes(entry) / 1e6)} MB are kept here.`
+      ? `Loading stopped; ${partOf(kept, weightBytes(entry))} are kept here.`
       : `${entry.name} could not be loaded: ${sentence(error)}`;
-    setModelState(id, aborted(error) ? `stopped at ${count(kept / 1e6)} MB` : "could not be loaded");
+    setModelState(id, aborted(error) ? `stopped at ${megabytes(kept)}` : "could not be loaded");
     notify({
       id: "load",
       kind: aborted(error) ? "info" : "warning",
@@ -112,8 +112,8 @@ async function loadInto(entry, mine) {
   const cancel = () => mine.abort();
   const onProgress = (/** @type {number} */ done, /** @type {number} */ total) => {
     if (mine !== loading) return;
-    store.set({ progress: { what: `Loading ${entry.name}`, done, total, unit: "MB", since, cancel } });
-    setModelState(entry.id, done < total ? `${count(done)} of ${count(total)} MB` : "verifying the hash");
+    store.set({ progress: { what: `Loading ${entry.name}`, done, total, unit: "bytes", since, cancel } });
+    setModelState(entry.id, done < total ? partOf(done, total) : "verifying the hash");
   };
   const reload = () => chooseModel(entry.id).catch(() => {});
   const coming = loadEngine(entry, { signal: mine.signal, onProgress, reload }).then((engine) => {

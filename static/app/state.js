@@ -92,7 +92,7 @@ import { Store } from "./store.js";
  * @property {() => void} destroy
  */
 
-/** @typedef {{what: string, done: number, total: number, unit: "MB" | "%", since: number, cancel: (() => void) | null}} Progress */
+/** @typedef {{what: string, done: number, total: number, unit: "bytes" | "%", since: number, cancel: (() => void) | null}} Progress */
 /** @typedef {{verdict: "none" | "running" | "passed" | "failed", words: string}} Proof */
 /** @typedef {{id: string, kind: "warning" | "info", text: string, action?: {label: string, run: () => void}}} Notice */
 

@@ -40,7 +40,8 @@ export async function oracleReady(say, signal) {
     const { oracle } = await serverStatus();
     if (oracle.state === "ready") return;
     if (oracle.state !== "installing") throw new Error(oracle.detail);
-    say(`${oracle.detail}${oracle.progress === null ? "" : ` ${Math.floor(oracle.progress * 100)} %`}`);
+    const number = oracle.progress === null || oracle.detail.includes("%") ? "" : ` ${Math.floor(oracle.progress * 100)} %`;
+    say(`${oracle.detail}${number}`);
     await pause(WAIT_MS, signal);
   }
 }

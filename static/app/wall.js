@@ -10,6 +10,7 @@ import { chosenHead, store, whenIdle } from "./state.js";
 import { fillingWall, thumbnails } from "./thumbnails.js";
 import { gridRows, headWords, placeOf, wallNames } from "./wall_grid.js";
 import { byLayer, inOrder, placeOfKey } from "./wall_layout.js";
+import { wallScroll } from "./wall_scroll.js";
 import { captionOf, orderTools, orderWords, orderedHeads, scoreWords } from "./wall_order.js";
 
 /** @typedef {import("./wall_layout.js").Heads} Heads */
@@ -30,7 +31,7 @@ export class Wall {
     this.panel = byId("wall");
     this.about = h("p");
     this.canvas = h("canvas", { class: "heat-canvas", "aria-hidden": "true" });
-    this.names = h("div");
+    this.names = h("div", { class: "wall-names" });
     this.grid = h("div", {
       class: "wall-grid",
       role: "grid",
@@ -41,7 +42,12 @@ export class Wall {
     this.readout = h("p", { class: "small dim wall-readout", id: "wall-readout" });
     this.order = h("p", { class: "small dim", id: "wall-order-note", role: "status" });
     panelTop(byId("wall-title"), this.about);
-    this.panel.append(orderTools(), this.order, h("div", { class: "wall-scroll" }, this.box), this.readout, knownHeads());
+    const window = h("div", { class: "wall-scroll" }, this.box);
+    this.panel.append(orderTools(), this.order, window, this.readout, knownHeads());
+    const open = () => this.grid.querySelector("[aria-selected='true']");
+    this.scroll = wallScroll(window, () => /** @type {HTMLElement | null} */ (open()));
+    /** An example or a link chose the head of the picture that is on its way. */
+    this.led = false;
     /** Of each layer. @type {Map<number, Tiles>} */
     this.layers = new Map();
     /** @type {import("./wall_layout.js").Layout | null} */
@@ -83,6 +89,7 @@ export class Wall {
     this.names.replaceChildren(wallNames(heads, layout, caption));
     this.draw();
     this.mark();
+    this.scroll.reveal();
     if (focused) document.getElementById(`head-${focused.layer}-${focused.head}`)?.focus();
   }
 
@@ -240,6 +247,11 @@ export class Wall {
     });
     store.on(["scale", "painted"], () => this.draw());
     store.on(["layer", "head", "entry", "trace"], () => this.mark());
+    store.on(["layer", "head"], () => this.scroll.reveal());
+    store.on(["coming"], ({ coming }) => {
+      if (this.led && !coming) this.scroll.reveal();
+      this.led = coming !== null && "layer" in coming;
+    });
     store.on(["stale"], ({ stale }) => this.box.classList.toggle("stale", stale));
   }
 }

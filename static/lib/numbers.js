@@ -31,11 +31,23 @@ export function count(value) {
 }
 
 /**
+ * As weights/sizes.py writes it.
  * @param {number} bytes
  * @returns {string} decimal megabytes, the unit that download sizes are given in
  */
 export function megabytes(bytes) {
-  return bytes < 1e6 ? `${Math.max(0, bytes / 1e6).toFixed(1)} MB` : `${count(bytes / 1e6)} MB`;
+  return bytes < 1e6 ? `${(Math.round(Math.max(0, bytes) / 1e5) / 10).toFixed(1)} MB` : `${count(bytes / 1e6)} MB`;
+}
+
+/**
+ * How much of a size is there.
+ * @param {number} done_bytes
+ * @param {number} total_bytes
+ * @returns {string} 41 of 97 MB
+ */
+export function partOf(done_bytes, total_bytes) {
+  const done = total_bytes < 1e6 ? megabytes(Math.min(done_bytes, total_bytes)) : `${count(done_bytes / 1e6)} MB`;
+  return `${done.replace(" MB", "")} of ${megabytes(total_bytes)}`;
 }
 
 /**

@@ -4,7 +4,7 @@ import { registerHooks } from "node:module";
 import { cividis, inkOn } from "../../static/lib/colours.js";
 import { blankName } from "../../static/lib/glyphs.js";
 import { cellsOfPixel } from "../../static/lib/maths.js";
-import { three } from "../../static/lib/numbers.js";
+import { megabytes, partOf, three } from "../../static/lib/numbers.js";
 import { blockMasked, withoutFirst } from "../../static/lib/pattern.js";
 import { DEFAULT_VIEW, LONGEST_PROMPT, readLink, writeLink } from "../../static/lib/permalink.js";
 import { sharedCharacters } from "../../static/lib/split_characters.js";
@@ -178,6 +178,8 @@ console.log(
   JSON.stringify({
     blanks: [" ", "\n\n", "\n    ", "\t", "", "\r", " a", "·"].map(blankName),
     three: [undefined, NaN, -Infinity, 0, 0.5].map(three),
+    sizes: [0, 49_999, 512_000, 949_999, 999_999, 1e6, 3_500_000, 96_632_200, 98_391_867, 1_234_567_890].map((bytes) => [bytes, megabytes(bytes)]),
+    parts: [partOf(41_200_000, 96_632_200), partOf(512_000, 900_000), partOf(0, 4_000_000)],
     badPixels: badPixels(),
     ends: [cividis(0), cividis(1), cividis(NaN)],
     worstContrast: worstContrast(),

@@ -33,6 +33,10 @@ HOLD = """async (text) => {
   box.dispatchEvent(new InputEvent("input", { bubbles: true, inputType: "insertFromPaste" }));
 }"""
 STATUS, STOP = "#lens-status", "#lens-stop"
+ABOVE = """(() => {
+  const top = (id) => document.getElementById(id).getBoundingClientRect().top;
+  return top("lens") - top("depth");
+})()"""
 FILLED = "document.querySelectorAll('.lens-cell:not(.pending)').length"
 
 
@@ -41,6 +45,7 @@ def stopped(page: Page):
     """The shared page, a new prompt's lens stopped by keyboard after its first question."""
     wait_picture(page)
     wait_lens(page)
+    page.set_viewport_size({"width": 390, "height": 844})
     page.evaluate(HOLD, "cat in the")
     try:
         until(page, f"questions === 2 && !document.querySelector('{STOP}').hidden")
@@ -55,10 +60,11 @@ def stopped(page: Page):
 
 def test_lens_stops_keeps_its_cells_and_goes_on(stopped: Page):
     page = stopped
+    height = page.evaluate(ABOVE)
     assert page.locator(STOP).text_content() == "Continue"
     total = page.locator(".lens-cell").count()
     assert page.evaluate(FILLED) == 8 and total > 16
-    said = f"8 of {total} cells in view; stopped"
+    said = f"stopped at 8 of {total}"
     assert page.locator(STATUS).text_content() == said and said in page.locator("#announce").text_content()
     page.evaluate("release()")
     page.locator("#lens-0-0").click()
@@ -70,6 +76,7 @@ def test_lens_stops_keeps_its_cells_and_goes_on(stopped: Page):
     wait_lens(page)
     assert page.evaluate(FILLED) == total and page.evaluate("questions") > 2
     assert page.locator(STATUS).text_content() == "" and page.locator(STOP).is_hidden()
+    assert page.evaluate(ABOVE) == height  # with words and button as without, on a phone
     until(page, "document.activeElement.id === 'lens-0-0'")  # the button is gone: the focus is not lost with it
 
 

@@ -9,6 +9,7 @@ import pytest
 from tests.page.harness import LARGE_MS, Server, Watched, until, wait_lens, wait_picture
 from tests.page.test_hostile_prompts import PROMPTS, text_of
 from tests.page.test_prompt_to_prediction import oracle as small_oracle
+from tests.page.test_wall_scroll import IN_SIGHT, OPEN
 from tests.tolerances import PAGE_F16_LOGPROBS, PAGE_F16_PATTERN
 from weights.tokens import load_tokenizer
 
@@ -29,6 +30,8 @@ READ = """async (text) => {
 def test_ioi_prompt_shows_270_heads_and_mary(watched: Watched, large_server: Server):
     page = watched.open(large_server.url, timeout_ms=LARGE_MS)
     assert page.locator("#wall [role=gridcell]").count() == 270
+    # Layer 24 of 30 is further down than the screen.
+    until(page, f"document.querySelector('.wall-scroll').scrollTop > 0 && {IN_SIGHT}({OPEN})")
     first = page.locator("#next-bars li").first
     assert first.locator(".bar-name").text_content() == "·Mary"
     assert first.locator(".bar-value").text_content().startswith("0.92")

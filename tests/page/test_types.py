@@ -6,6 +6,7 @@ import subprocess
 import pytest
 
 from tests.page.harness import ROOT
+from weights.sizes import megabytes
 
 STATIC = ROOT / "static"
 
@@ -109,3 +110,9 @@ def test_blanks_have_names_and_nothing_else_has(found: dict):
 
 def test_what_is_no_number_is_not_written_as_one(found: dict):
     assert found["three"] == ["not a number", "not a number", "−∞", "0", "0.500"]
+
+
+def test_sizes_are_written_as_the_command_line_writes_them(found: dict):
+    for size, words in found["sizes"]:
+        assert words == megabytes(size), size
+    assert found["parts"] == ["41 of 97 MB", "0.5 of 0.9 MB", "0 of 4 MB"]

@@ -70,10 +70,15 @@ def test_verify_stops_when_the_prompt_changes(watched: Watched, small_server: Se
 
 @pytest.mark.parametrize(
     ("state", "words"),
-    [("installing", "PyTorch is on its way. 40 %"), ("absent", "PyTorch is on its way.")],
+    [
+        ("installing", "PyTorch is on its way. 40 %"),
+        ("installing", "Downloaded (52 %)."),
+        ("absent", "PyTorch is on its way."),
+    ],
 )
 def test_verify_waits_for_the_oracle_and_says_so(watched: Watched, small_server: Server, state: str, words: str):
-    answer = {"oracle": {"state": state, "detail": "PyTorch is on its way.", "progress": 0.4}, "versions": {}}
+    detail = words.removesuffix(" 40 %")  # a sentence with a number of its own gets no second one
+    answer = {"oracle": {"state": state, "detail": detail, "progress": 0.4}, "versions": {}}
     watched.page.route("**/api/status", lambda route: route.fulfill(json=answer))
     page = verify(watched, small_server)
     until(page, f"document.querySelector('#verify-status').textContent === '{words}'")
@@ -82,6 +87,30 @@ def test_verify_waits_for_the_oracle_and_says_so(watched: Watched, small_server:
         return
     page.unroute("**/api/status")
     page.wait_for_selector("#proof-badge[data-verdict=passed]", timeout=SMALL_MS)
+
+
+def test_page_says_when_pytorch_has_come(watched: Watched, small_server: Server):
+    """Served before PyTorch was there: it is installed, then ready; the line leads to Verify and goes."""
+    told = iter(["absent", "installing"])
+    page = watched.page
+
+    def earlier(route):
+        answer = route.fetch()
+        text = answer.text().replace('"ready": true', '"ready": false')
+        assert '"ready": false' in text
+        route.fulfill(response=answer, body=text)
+
+    def status(route):
+        route.fulfill(json={"oracle": {"state": next(told, "ready"), "detail": "", "progress": None}, "versions": {}})
+
+    page.route(small_server.url, earlier)
+    page.route("**/api/status", status)
+    watched.open(small_server.url)
+    assert page.locator("#notice-oracle").count() == 0
+    page.wait_for_selector("#notice-oracle:has-text('PyTorch has arrived')", timeout=SMALL_MS)
+    page.locator("#notice-oracle").get_by_text("Verify").click()
+    assert page.locator("#verify-dialog").is_visible() and page.locator("#notice-oracle").count() == 0
+    watched.assert_clean(small_server.url)
 
 
 # The run says a quarter of itself and then stands until finish().

@@ -206,6 +206,21 @@ def test_models_names_the_default_and_gives_the_size_that_the_page_gives() -> No
     assert " ".join(models.line(model, default=False).split()) == "smollm2-135m llama L 30 97 MB Apache-2.0 here"
 
 
+def test_doctor_and_models_name_one_size(capsys: pytest.CaptureFixture[str]) -> None:
+    """The small model's tokenizer, which is no weight, is larger than what it rounds to."""
+    from weights.catalogue import resolve
+
+    folder = resolve("small")
+    with (folder / "tokenizer.json").open("a") as padded:
+        padded.write(" " * 3_000_000)
+    cli.main(["models"])
+    listed = next(row for row in capsys.readouterr().out.splitlines() if row.startswith("small"))
+    cli.main(["doctor"])
+    told = next(row for row in capsys.readouterr().out.splitlines() if " small: " in row)
+    size = told.rsplit(", ", 1)[1]
+    assert size.endswith(" MB") and f"  {size}  " in listed
+
+
 def test_models_says_which_report_is_left_out_and_why(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -250,6 +250,42 @@ def test_server_that_ends_at_once_is_one_sentence(play: ModuleType) -> None:
         play.wait_until_up(ended, "http://127.0.0.1:9")
 
 
+@pytest.mark.parametrize(
+    ("status", "there", "said"),
+    [
+        (0, False, "-- PyTorch is ready: the page can verify what it computes\n"),
+        (0, True, ""),
+        (1, False, "-- PyTorch could not be installed: {} says why; the same command tries again\n"),
+        (-15, False, ""),  # it ended with the server
+        (143, False, ""),
+    ],
+)
+def test_play_tells_when_pytorch_is_there(
+    play: ModuleType, capsys: pytest.CaptureFixture[str], status: int, there: bool, said: str
+) -> None:
+    play.tell_of_oracle(SimpleNamespace(wait=lambda: status), there)
+    assert capsys.readouterr().out == said.format(play.ORACLE_LOG)
+
+
+def test_play_knows_from_its_report_that_pytorch_is_there(
+    play: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from server.install_oracle import STATE
+
+    assert play.ORACLE_STATE.name == STATE.name
+    monkeypatch.setattr(play, "ORACLE_STATE", tmp_path / "state.json")
+    for text, there in (
+        (None, False),
+        ("{", False),
+        ("[]", False),
+        ('{"state": "failed"}', False),
+        ('{"state": "ready"}', True),
+    ):
+        if text is not None:
+            play.ORACLE_STATE.write_text(text)
+        assert play.oracle_is_there() is there
+
+
 def test_run_reports_failure_and_missing_programs(root: Path) -> None:
     spec = importlib.util.spec_from_file_location("play_real", root / "play.py")
     real = importlib.util.module_from_spec(spec)
