@@ -8,6 +8,7 @@ from __future__ import annotations
 from webgpu.dispatch import (
     MAX_IMAGE,
     MAX_TURNS,
+    NEAREST,
     NONE,
     Dispatch,
     UnsupportedShape,
@@ -28,10 +29,10 @@ def attention_operation(T: int) -> str:
     return "decode" if T == 1 else "attention"
 
 
-def attention_variant(variant: str | None, *, T: int, S: int, K: int, H: int) -> str:
-    """The name of the variant that will attend; keys that do not fit into an image leave texels to the first."""
+def attention_variant(variant: str | None, *, T: int, S: int, N: int, H: int) -> str:
+    """The name of the variant that will attend; what does not fit into an image leaves texels to the first."""
     picked = pick(attention_operation(T), variant, H=H, S=S)
-    fits = S <= MAX_IMAGE and K * H // 4 <= MAX_IMAGE
+    fits = max(T, S, N * H // 4) <= MAX_IMAGE
     return picked if fits or picked != "texels" else pick(attention_operation(T), None)
 
 
@@ -56,7 +57,7 @@ def attention(
     """
     check_groups(N, K)
     head_dim(H)
-    name = attention_variant(variant, T=T, S=S, K=K, H=H)
+    name = attention_variant(variant, T=T, S=S, N=N, H=H)
     common = {"T": T, "S": S, "N": N, "K": K, "offset": offset, "window": window, "sinks": sinks, "scale": scale}
     if attention_operation(T) == "decode" and name != "plain":
         return _split(name, common, H, {"q": q, "k": k, "v": v, "part": scratch}, {"part": scratch, "o": o, "lse": lse})
@@ -67,12 +68,18 @@ def attention(
 
 
 def _texels(common: dict, H: int, bindings: dict, most_flops: int | None) -> list[Dispatch]:
-    """Keys and values made into images, the same two for every layer, and attention that reads those."""
-    S, width = common["S"], common["K"] * H // 4
-    images = {name: f"{name}_image:{width}*{S}" for name in "kv"}
-    both = {name: bindings[name] for name in "kv"} | {f"{name}_image": image for name, image in images.items()}
-    made = Dispatch("attention_images", {}, {"S": S, "width": width}, fold(ceil_div(S * width, 64)), both)
-    return [made, *_stream("texels", common, H, bindings | images, most_flops)]
+    """Queries, keys and values made into images, the same three for every layer, and attention that reads those."""
+    T, S = common["T"], common["S"]
+    q_width, width = common["N"] * H // 4, common["K"] * H // 4
+    images = {"q": f"q_image:{q_width}*{T}"} | {name: f"{name}_image:{width}*{S}" for name in "kv"}
+    made = Dispatch(
+        "attention_images",
+        {},
+        {"T": T, "q_width": q_width, "S": S, "width": width},
+        fold(ceil_div(max(T * q_width, S * width), 64)),
+        {name: bindings[name] for name in images} | {f"{name}_image": image for name, image in images.items()},
+    )
+    return [made, *_stream("texels", common, H, bindings | images | {NEAREST: NEAREST}, most_flops)]
 
 
 def _stream(name: str, common: dict, H: int, bindings: dict, most_flops: int | None) -> list[Dispatch]:

@@ -12,6 +12,7 @@ MAX_GROUPS = 65_535  # WebGPU: workgroups per dimension
 MAX_TURNS = 32_768  # loop turns per invocation; llvmpipe silently stops at 65,535
 MAX_HEAD_DIM = 256
 MAX_IMAGE = 8192  # WebGPU: texels of an image a dimension
+NEAREST = "nearest"  # bound where a kernel reads images through a sampler
 
 
 class UnsupportedShape(ValueError):

@@ -16,7 +16,7 @@ import numpy as np
 import wgpu
 
 from webgpu.device import Device
-from webgpu.images import IMAGE_FORMAT, Images
+from webgpu.images import IMAGE_LAYOUTS, Images
 from webgpu.ops import Dispatch
 from webgpu.pool import Pool
 
@@ -27,8 +27,7 @@ NONE = "none"  # the 16-byte buffer bound where a kernel's binding is not used
 LAYOUTS = {
     "read": {"buffer": {"type": "read-only-storage"}},
     "read_write": {"buffer": {"type": "storage"}},
-    "texels": {"texture": {"sample_type": "unfilterable-float"}},
-    "write_texels": {"storage_texture": {"format": IMAGE_FORMAT, "access": "write-only"}},
+    **IMAGE_LAYOUTS,
 }
 
 
@@ -210,8 +209,8 @@ class Kernels:
         used: dict[str, str] = {}
         for i, (name, access) in enumerate(entry["bindings"]):
             target = dispatch.bindings[name]
-            if "texels" in access:
-                entries.append({"binding": i + 1, "resource": self.images.view(target)})
+            if access in IMAGE_LAYOUTS:
+                entries.append({"binding": i + 1, "resource": self.images.resource(target)})
                 continue
             if target != NONE and target in used and "read_write" in (access, used[target]):
                 raise AliasedBuffer(

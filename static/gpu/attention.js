@@ -4,7 +4,7 @@
  * `variant` names one of variants.js; without it the first, which runs everywhere.
  * @module
  */
-import { MAX_IMAGE, MAX_TURNS, NONE, UnsupportedShape, ceil, checkGroups, fold, headDim } from "./dispatch.js";
+import { MAX_IMAGE, MAX_TURNS, NEAREST, NONE, UnsupportedShape, ceil, checkGroups, fold, headDim } from "./dispatch.js";
 import { pick } from "./variants.js";
 
 /** @typedef {import("./dispatch.js").Dispatch} Dispatch */
@@ -20,21 +20,21 @@ export function attentionOperation(T) {
 }
 
 /**
- * The name of the variant that will attend; keys that do not fit into an image leave texels to the first.
- * @param {{T: number, S: number, K: number, H: number}} sizes @param {string} [variant]
+ * The name of the variant that will attend; what does not fit into an image leaves texels to the first.
+ * @param {{T: number, S: number, N: number, H: number}} sizes @param {string} [variant]
  */
-function attentionVariant({ T, S, K, H }, variant) {
+function attentionVariant({ T, S, N, H }, variant) {
   const picked = pick(attentionOperation(T), variant, { H, S });
-  const fits = S <= MAX_IMAGE && Math.floor((K * H) / 4) <= MAX_IMAGE;
+  const fits = Math.max(T, S, Math.floor((N * H) / 4)) <= MAX_IMAGE;
   return fits || picked !== "texels" ? picked : pick(attentionOperation(T), null, {});
 }
 
 /**
  * The kernel that attends with T queries over S keys.
- * @param {{T: number, S: number, K: number, H: number}} sizes @param {string} [variant]
+ * @param {{T: number, S: number, N: number, H: number}} sizes @param {string} [variant]
  */
-export function attentionKernel({ T, S, K, H }, variant) {
-  const name = attentionVariant({ T, S, K, H }, variant);
+export function attentionKernel({ T, S, N, H }, variant) {
+  const name = attentionVariant({ T, S, N, H }, variant);
   return { split: "attention_decode", once: "attention_split" }[name] ?? `attention_${name}`;
 }
 
@@ -63,7 +63,7 @@ export function attention({ q, k, v, o, lse, T, S, N, K, H, offset, window, sink
   const { scratch = NONE, variant, most_flops = null } = how;
   checkGroups(N, K);
   headDim(H);
-  const name = attentionVariant({ T, S, K, H }, variant);
+  const name = attentionVariant({ T, S, N, H }, variant);
   const common = { T, S, N, K, offset, window, sinks, scale };
   if (attentionOperation(T) === "decode" && name !== "plain") {
     return split(name, common, H, { q, k, v, part: scratch }, { part: scratch, o, lse });
@@ -73,18 +73,25 @@ export function attention({ q, k, v, o, lse, T, S, N, K, H, offset, window, sink
 }
 
 /**
- * Keys and values made into images, the same two for every layer, and attention that reads those.
+ * Queries, keys and values made into images, the same three for every layer, and attention that reads those.
  * @param {Common} common @param {number} H @param {Record<string, string>} bindings @param {number | null} mostFlops
  * @returns {Dispatch[]}
  */
 function texels(common, H, bindings, mostFlops) {
-  const { S, K } = common;
-  const width = Math.floor((K * H) / 4);
+  const { T, S, N, K } = common;
+  const [q_width, width] = [N, K].map((heads) => Math.floor((heads * H) / 4));
+  const q_image = `q_image:${q_width}*${T}`;
   const [k_image, v_image] = ["k", "v"].map((name) => `${name}_image:${width}*${S}`);
-  const grid = fold(ceil(S * width, 64));
-  const both = { k: bindings.k, v: bindings.v, k_image, v_image };
-  const made = { kernel: "attention_images", overrides: {}, params: { S, width }, grid, bindings: both };
-  return [made, ...stream("texels", common, H, { ...bindings, k: k_image, v: v_image }, mostFlops)];
+  const { q, k, v } = bindings;
+  const made = {
+    kernel: "attention_images",
+    overrides: {},
+    params: { T, q_width, S, width },
+    grid: fold(ceil(Math.max(T * q_width, S * width), 64)),
+    bindings: { q, k, v, q_image, k_image, v_image },
+  };
+  const images = { q: q_image, k: k_image, v: v_image, [NEAREST]: NEAREST };
+  return [made, ...stream("texels", common, H, { ...bindings, ...images }, mostFlops)];
 }
 
 /**

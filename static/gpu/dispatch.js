@@ -15,6 +15,7 @@ export const MAX_GROUPS = 65_535;
 export const MAX_TURNS = 32_768;
 export const MAX_HEAD_DIM = 256;
 export const MAX_IMAGE = 8192;
+export const NEAREST = "nearest";
 
 /** A size no kernel takes; the message names it and what is allowed. */
 export class UnsupportedShape extends Error {

@@ -1,12 +1,18 @@
 /**
- * Images that kernels write and read as texels of four f32, within one run: attention's keys and values. Mirrors
+ * Images that kernels write and read as texels of four f32, within one run: attention's queries, keys and values. Mirrors
  * webgpu/images.py, where it is explained.
  * @module
  */
-import { MAX_IMAGE } from "./dispatch.js";
+import { MAX_IMAGE, NEAREST } from "./dispatch.js";
 
 /** @type {GPUTextureFormat} */
-export const IMAGE_FORMAT = "rgba32float";
+const IMAGE_FORMAT = "rgba32float";
+/** How a binding is declared in a bind group's layout, by the manifest's word for it. @type {Record<string, object>} */
+export const IMAGE_LAYOUTS = {
+  texels: { texture: { sampleType: "unfilterable-float" } },
+  nearest: { sampler: { type: "non-filtering" } },
+  write_texels: { storageTexture: { format: IMAGE_FORMAT, access: "write-only" } },
+};
 
 /** The images of one device; what is in them is left from whatever ran before. */
 export class Images {
@@ -15,10 +21,15 @@ export class Images {
     this.gpu = gpu;
     /** @type {Map<string, GPUTexture>} */
     this.byName = new Map();
+    this.nearest = gpu.createSampler({ label: NEAREST });
   }
 
-  /** What to bind for "name:width*height": an image of at least that size. @param {string} target */
-  view(target) {
+  /**
+   * What to bind for "name:width*height", an image of at least that size, or for "nearest".
+   * @param {string} target @returns {GPUTextureView | GPUSampler}
+   */
+  resource(target) {
+    if (target === NEAREST) return this.nearest;
     const [name, size] = target.split(":");
     const [width, height] = size.split("*").map(Number);
     let image = this.byName.get(name);

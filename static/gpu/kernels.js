@@ -7,7 +7,7 @@
  */
 import { orLost } from "./device.js";
 import { padded } from "./pieces.js";
-import { IMAGE_FORMAT, Images } from "./images.js";
+import { IMAGE_LAYOUTS, Images } from "./images.js";
 import { NONE } from "./ops.js";
 import { ZERO } from "./plan.js";
 import { Pool } from "./pool.js";
@@ -18,8 +18,9 @@ import { fetchText } from "./texts.js";
 /** @typedef {import("./ops.js").Dispatch} Dispatch */
 /**
  * @typedef {{file: string, entry: string, overrides: Record<string, number | boolean>,
- *   params: [string, "u32" | "f32"][], bindings: [string, "read" | "read_write" | "texels" | "write_texels"][], needs?: string[], enable?: string[]}} Entry
+ *   params: [string, "u32" | "f32"][], bindings: [string, Access][], needs?: string[], enable?: string[]}} Entry
  */
+/** @typedef {"read" | "read_write" | "texels" | "write_texels" | "nearest"} Access */
 /** @typedef {{get(name: string): GPUBuffer | undefined, scope: Scope}} Lookup buffers by name, and whose work they are for */
 
 /**
@@ -33,8 +34,7 @@ const UNIFORM_ALIGNMENT_BYTES = 256;
 const LAYOUTS = {
   read: { buffer: { type: "read-only-storage" } },
   read_write: { buffer: { type: "storage" } },
-  texels: { texture: { sampleType: "unfilterable-float" } },
-  write_texels: { storageTexture: { format: IMAGE_FORMAT, access: "write-only" } },
+  ...IMAGE_LAYOUTS,
 };
 
 /** @type {WeakMap<Device, Promise<Kernels>>} */
@@ -281,7 +281,7 @@ export class Kernels {
     /** @type {GPUBindGroupEntry[]} */
     const entries = [{ binding: 0, resource: { buffer: uniforms, offset, size } }];
     bindings.forEach(([name, access], i) => {
-      if (access.endsWith("texels")) return entries.push({ binding: i + 1, resource: this.images.view(dispatch.bindings[name]) });
+      if (access in IMAGE_LAYOUTS) return entries.push({ binding: i + 1, resource: this.images.resource(dispatch.bindings[name]) });
       // "name", or "name@start+bytes" for a part of it, start a multiple of 256
       const [whole, part] = dispatch.bindings[name].split("@");
       const buffer = whole === NONE ? this.none : this.find(buffers, whole);

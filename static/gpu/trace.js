@@ -42,8 +42,8 @@ export class Trace {
 
   /** The kernel that attended in this pass. */
   get attentionKernel() {
-    const { T, K, H } = this.shape;
-    return attentionKernel({ T, S: T, K, H }, this.choice[attentionOperation(T)]);
+    const { T, N, H } = this.shape;
+    return attentionKernel({ T, S: T, N, H }, this.choice[attentionOperation(T)]);
   }
 
   /**

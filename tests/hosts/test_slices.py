@@ -104,10 +104,10 @@ def test_images_are_made_in_the_submit_that_reads_them():
         images: dict[str, str] = {}
         for each in step.dispatches:
             if each.kernel == "attention_images":
-                images = {each.bindings[f"{name}_image"]: each.bindings[name] for name in "kv"}
+                images = {each.bindings[f"{name}_image"]: each.bindings[name] for name in "qkv"}
             if each.kernel == "attention_texels":
-                layer = each.bindings["q"].partition("@")[0].removeprefix("q.")
-                assert [images[each.bindings[name]] for name in "kv"] == [f"k.{layer}", f"v.{layer}"]
+                q, k, v = (images[each.bindings[name]].partition("@")[0] for name in "qkv")
+                assert [q, k, v] == [f"{name}.{q.removeprefix('q.')}" for name in "qkv"]
                 parts += each.params["group0"] > 0
     assert parts, "nothing was cut"
 

@@ -100,20 +100,20 @@ def run_attention(driver, c: Attention, arrays: dict[str, np.ndarray]) -> dict[s
         *ops.attention_probs("q", "k", "lse", "pattern", **s, **window, reduce="max"),
     ]
     if any(dispatch.kernel == "attention_images" for dispatch in dispatches):
-        more, width = s["S"] + 8, c.K * c.H // 4
-        dispatches.insert(0, _poisoned_images(more, width))
-        arrays = {**arrays, "nan": np.full((more, width, 4), np.nan, "f4")}
+        more, q_width = s["S"] + 8, c.N * c.H // 4
+        dispatches.insert(0, _poisoned_images(more, q_width, c.K * c.H // 4))
+        arrays = {**arrays, "nan": np.full((more, q_width, 4), np.nan, "f4")}
     outputs = {"o": ("f4", (c.T, c.N, c.H)), "lse": ("f4", (c.N, c.T)), "pattern": ("f4", shape)}
     scratch = ops.attention_scratch(T=c.T, S=s["S"], N=c.N, H=c.H)
     return driver.run(Job(dispatches, arrays, outputs, {"scratch": scratch}, ("pattern",)))
 
 
-def _poisoned_images(S: int, width: int) -> Dispatch:
+def _poisoned_images(S: int, q_width: int, width: int) -> Dispatch:
     """What a longer text would leave in the images: rows that nobody may read."""
+    sizes = {"T": S, "q_width": q_width, "S": S, "width": width}
     images = {f"{name}_image": f"{name}_image:{width}*{S}" for name in "kv"}
-    return Dispatch(
-        "attention_images", {}, {"S": S, "width": width}, fold(-(-S * width // 64)), {"k": "nan", "v": "nan", **images}
-    )
+    images["q_image"] = f"q_image:{q_width}*{S}"
+    return Dispatch("attention_images", {}, sizes, fold(-(-S * q_width // 64)), dict.fromkeys("qkv", "nan") | images)
 
 
 def check_attention(driver, c: Attention) -> None:

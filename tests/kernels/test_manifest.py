@@ -40,7 +40,11 @@ def test_manifest_bindings_match_text(name):
     found = re.findall(
         r"@group\(0\) @binding\((\d+)\) var(?:<storage, (read_write|read)>)? (\w+): (\S.*?);", code(name)
     )
-    access = {"texture_2d<f32>": "texels", "texture_storage_2d<rgba32float, write>": "write_texels"}
+    access = {
+        "texture_2d<f32>": "texels",
+        "texture_storage_2d<rgba32float, write>": "write_texels",
+        "sampler": "nearest",
+    }
     assert [[binding, buffer or access[kind]] for _, buffer, binding, kind in found] == entry["bindings"]
     assert [int(number) for number, *_ in found] == list(range(1, len(found) + 1))
     assert "@group(0) @binding(0) var<uniform> p: Params;" in code(name)
