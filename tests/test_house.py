@@ -5,6 +5,7 @@ product's text names no machine of ours.
 """
 
 import ast
+import json
 import re
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 LONGEST = {".py": 320, ".js": 320, ".css": 320, ".j2": 320, ".html": 320, ".wgsl": 160}
-LONGEST_FUNCTION = 40  # of Python
+LONGEST_FUNCTION = 40
 
 
 def tracked_files() -> list[Path]:
@@ -78,6 +79,32 @@ def test_no_function_outgrows_a_screen():
         and (lines := node.end_lineno - node.lineno + 1) > LONGEST_FUNCTION
     }
     assert not long
+
+
+def javascript_functions(node: str, files: list[Path]) -> list[tuple[str, int, str, int]]:
+    """(file, first line, name, lines) of every function."""
+    command = [node, str(ROOT / "tests/functions.mjs"), *map(str, files)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    return [tuple(each) for each in json.loads(done.stdout)]
+
+
+def test_no_function_of_javascript_outgrows_a_screen(node):
+    files = [path for path in tracked_files() if path.suffix in {".js", ".mjs"}]
+    found = javascript_functions(node, files)
+    assert {file for file, *_ in found} >= {str(path) for path in files if path.is_relative_to(ROOT / "static/gpu")}
+    assert not [each for each in found if each[-1] > LONGEST_FUNCTION]
+
+
+def test_functions_of_javascript_are_counted_whatever_their_kind(node, tmp_path):
+    """Control: a line too many is seen in a function, a method, a getter, an arrow and one inside another."""
+    kinds = ["function one() {", "class Two { #two() {", "class Three { get three() {", "const four = () => {"]
+    for i, kind in enumerate([*kinds, "function five() { return async function () {"]):
+        lines = [kind, *["  0;"] * (LONGEST_FUNCTION - 1), "}" * kind.count("{")]
+        (tmp_path / f"{i}.js").write_text("\n".join(lines))
+    found = javascript_functions(node, sorted(tmp_path.iterdir()))
+    long = [name for *_, name, lines in found if lines == LONGEST_FUNCTION + 1]
+    assert sorted(long) == ["", "#two", "five", "four", "one", "three"]
 
 
 def test_text_names_no_private_place():

@@ -28,25 +28,9 @@ export class Arcs {
     const size = Math.min(MOST_TOKENS, region.rows);
     const from = Math.max(0, Math.min(region.row0 + region.rows - size, row - size + 1 > region.row0 ? row - size + 1 : region.row0));
     const inPart = (/** @type {number} */ i) => i >= from && i < from + size;
-    const name = (/** @type {number} */ i, /** @type {string} */ side) =>
-      h(
-        "li",
-        {},
-        h(
-          "button",
-          {
-            type: "button",
-            class: "arcs-name",
-            "aria-pressed": String(i === row),
-            "aria-label": `${side} ${i} ${tokens[i]?.glyph}`,
-            onclick: () => this.choose(i),
-          },
-          ...glyphs(tokens[i]?.glyph ?? ""),
-        ),
-      );
     const part = Array.from({ length: size }, (_, i) => from + i);
     this.keys.replaceChildren(...part.map((i) => h("li", {}, h("span", { class: "arcs-name" }, ...glyphs(tokens[i]?.glyph ?? "")))));
-    this.queries.replaceChildren(...part.map((i) => name(i, "query")));
+    this.queries.replaceChildren(...part.map((i) => this.#query(i, tokens, i === row)));
     const context = sizeCanvas(this.canvas, 200, size * LINE_PX);
     const { accent } = themeColours(this.canvas);
     context.strokeStyle = accent;
@@ -71,5 +55,17 @@ export class Arcs {
     this.note.textContent = exact
       ? `Keys left, queries right. Strong lines: the selected query. Weights under ${FAINTEST} are not drawn.${all}`
       : "Zoom in on the heatmap to see single weights as arcs.";
+  }
+
+  /** @param {number} i @param {import("./state.js").Piece[]} tokens @param {boolean} chosen */
+  #query(i, tokens, chosen) {
+    const props = {
+      type: "button",
+      class: "arcs-name",
+      "aria-pressed": String(chosen),
+      "aria-label": `query ${i} ${tokens[i]?.glyph}`,
+      onclick: () => this.choose(i),
+    };
+    return h("li", {}, h("button", props, ...glyphs(tokens[i]?.glyph ?? "")));
   }
 }

@@ -5,24 +5,30 @@ import { byId, h } from "./dom.js";
 import { later } from "./later.js";
 import { depthName, depthWords } from "./lens_cells.js";
 import { rankPlot, rankStory } from "./rank_plot.js";
-import { barList, fillBars } from "./row_bars.js";
+import { barList, fillTokens } from "./row_bars.js";
 import { sentence } from "./session.js";
 import { WAITING_FOR, chosenDepth, followed, glyphOf, pieceOf, position, store, waiting } from "./state.js";
 
 /** Fills the panel beside the lens. */
 export function mountCell() {
-  const panel = byId("cell");
-  const where = byId("cell-title");
+  const list = barList({ class: "bars picture", id: "cell-bars", "aria-labelledby": "cell-title" });
+  const ranks = h("div", { class: "ranks picture", id: "ranks" });
   const about = h("p", { class: "small dim" });
-  const list = barList({ class: "bars", id: "cell-bars", "aria-labelledby": "cell-title" });
-  const ranks = h("div", { class: "ranks", id: "ranks" });
   const target = targetField();
-  panel.append(about, list, target, ranks);
-  for (const part of [list, ranks]) part.classList.add("picture");
+  byId("cell").append(about, list, target, ranks);
   store.on(["stale"], ({ stale }) => [list, ranks].forEach((part) => part.classList.toggle("stale", stale)));
+  showGuess(about, list, target);
+  showRanks(ranks);
+}
+
+/**
+ * Keeps the ten best tokens of the chosen cell up to date.
+ * @param {HTMLElement} about what the list is @param {HTMLElement} list @param {HTMLElement} target the field of the followed token
+ */
+function showGuess(about, list, target) {
+  const where = byId("cell-title");
   /** Whose cell is shown. @type {import("./state.js").Trace | null} */
   let shownOf = null;
-
   store.on([...WAITING_FOR, "token", "depth", "layer", "lensGrown", "lens", "target", "shown", "next"], (state) => {
     const [depth, place] = [chosenDepth(state), position(state)];
     const cell = state.trace && state.lens?.get(depth, place);
@@ -39,20 +45,13 @@ export function mountCell() {
       : cell
         ? `ten likeliest; entropy ${three(cell.entropy)} nats`
         : (ended(state.lens) ?? "being computed");
-    fillBars(
-      list,
-      Array.from(cell ? cell.ids : [], (id, i) => ({
-        name: pieceOf(id).glyph,
-        text: pieceOf(id).text,
-        value: Math.exp(cell?.logprobs[i] ?? 0),
-        chosen: id === followed(state),
-        note: `id ${id}`,
-        about: "probability; choose to follow its rank",
-        run: () => store.set({ target: id }),
-      })),
-    );
+    const best = Array.from(cell ? cell.ids : [], (id, i) => ({ id, logprob: cell?.logprobs[i] ?? 0 }));
+    fillTokens(list, best, followed(state));
   });
+}
 
+/** Keeps the rank of the followed token through depth up to date. @param {HTMLElement} ranks */
+function showRanks(ranks) {
   /** The question whose answer is shown or on its way. @type {{trace: import("./state.js").Trace, words: string} | null} */
   let asked = null;
   /** @type {(depth: number) => SVGElement | null} the plot with its cursor at a depth, once its ranks are there */
@@ -63,8 +62,7 @@ export function mountCell() {
   });
   store.on(["trace", "token", "target", "next"], async (state) => {
     const { trace } = state;
-    const target = followed(state);
-    const place = position(state);
+    const [target, place] = [followed(state), position(state)];
     ranks.classList.toggle("behind", trace !== null && asked?.trace !== trace);
     if (!trace || target === null) return void (trace ? 0 : ranks.replaceChildren());
     const words = `${place} ${target}`;
@@ -78,23 +76,23 @@ export function mountCell() {
     try {
       const found = Array.from(await trace.ranks(place, target, turn));
       if (outdated()) return;
-      ranks.classList.remove("behind");
-      const piece = pieceOf(target);
-      const name = spelled(piece);
-      plot = (depth) => (depth < found.length ? rankPlot(found, depth, name) : null);
-      ranks.replaceChildren(
-        h("h3", {}, "Rank of ", h("span", { class: "mono ink" }, ...glyphs(piece.glyph, piece.text)), " through depth"),
-        /** @type {SVGElement} */ (plot(chosenDepth(store.state))),
-        h("p", { class: "small dim", id: "rank-story", text: rankStory(found, name) }),
-        rankTable(found),
-      );
+      plot = (depth) => (depth < found.length ? rankPlot(found, depth, spelled(pieceOf(target))) : null);
+      ranks.replaceChildren(...rankParts(found, pieceOf(target), /** @type {SVGElement} */ (plot(chosenDepth(store.state)))));
     } catch (error) {
       if (outdated()) return;
-      ranks.classList.remove("behind");
       ranks.replaceChildren(h("p", { class: "small dim", text: /** @type {Error} */ (error).message }));
     }
+    ranks.classList.remove("behind");
   });
 }
+
+/** @param {number[]} found 0 is first @param {ReturnType<typeof pieceOf>} piece @param {SVGElement} plot */
+const rankParts = (found, piece, plot) => [
+  h("h3", {}, "Rank of ", h("span", { class: "mono ink" }, ...glyphs(piece.glyph, piece.text)), " through depth"),
+  plot,
+  h("p", { class: "small dim", id: "rank-story", text: rankStory(found, spelled(piece)) }),
+  rankTable(found),
+];
 
 /** Why no more cells come. @param {import("./lens_data.js").LensData | null} lens @returns {string | null} null: they do */
 function ended(lens) {
@@ -139,16 +137,9 @@ function targetField() {
     onclick: () => store.set({ target: null }),
   });
   const take = () => {
-    /** @type {number[]} */
-    let ids = [];
-    try {
-      ids = store.state.tokens?.encode(field.value) ?? [];
-    } catch (error) {
-      return void (note.textContent = sentence(error));
-    }
-    if (ids.length === 0) return void (note.textContent = "Type the token's text; a space before a word belongs to it.");
-    note.textContent = ids.length > 1 ? `That is ${ids.length} tokens; following the first, ${glyphOf(ids[0])}.` : "";
-    store.set({ target: ids[0] });
+    const { id, words } = firstToken(field.value);
+    note.textContent = words;
+    if (id !== null) store.set({ target: id });
   };
   field.addEventListener("change", take);
   field.addEventListener("keydown", (event) => event.key === "Enter" && take());
@@ -163,4 +154,20 @@ function targetField() {
     if (target === null && document.activeElement !== field) field.value = "";
   });
   return h("div", { class: "target" }, h("label", { for: "target", class: "small dim", text: "Follow" }), field, automatic, note);
+}
+
+/**
+ * The token that a text begins with, or null, and what there is to say of it.
+ * @param {string} text @returns {{id: number | null, words: string}}
+ */
+function firstToken(text) {
+  /** @type {number[]} */
+  let ids = [];
+  try {
+    ids = store.state.tokens?.encode(text) ?? [];
+  } catch (error) {
+    return { id: null, words: sentence(error) };
+  }
+  if (ids.length === 0) return { id: null, words: "Type the token's text; a space before a word belongs to it." };
+  return { id: ids[0], words: ids.length > 1 ? `That is ${ids.length} tokens; following the first, ${glyphOf(ids[0])}.` : "" };
 }

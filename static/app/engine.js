@@ -75,7 +75,7 @@ export async function loadEngine(entry, { signal, onProgress, reload }) {
   const config = await loadConfig(entry);
   const source = await loadWeights(entry, { onBytes: (done) => onProgress(done, total), signal });
   const tokens = store.state.typed.length || guessTokens(store.state.prompt);
-  const model = await Model.load(found, { config, source }, { signal, tokens }).finally(source.close);
+  const model = await Model.load(found, { config, source }, { signal, tokens }).finally(() => source.close());
   watchLoss(found, reload);
   const drawn = tune(model);
   return {

@@ -5,7 +5,7 @@ import { askAhead } from "./ahead.js";
 import { Arcs } from "./arcs.js";
 import { spelled } from "./glyphs.js";
 import { announce, byId, h, panelTop } from "./dom.js";
-import { headData, isExact, pixelOf } from "./head_data.js";
+import { HeadData, isExact, pixelOf } from "./head_data.js";
 import { headTools } from "./head_tools.js";
 import { HeadTable } from "./head_table.js";
 import { Heatmap } from "./heatmap.js";
@@ -14,7 +14,6 @@ import { RowBars } from "./row_bars.js";
 import { WAITING_FOR, chosenHead, keyOf, position, select, store, waiting } from "./state.js";
 
 /** @typedef {import("./heatmap.js").Cell} Cell */
-/** @typedef {import("./head_data.js").HeadData} HeadData */
 /** @typedef {import("./state.js").State} State */
 
 /** Keys with at least this weight in the selected row are named on the axis before their neighbours, at most so many. */
@@ -117,7 +116,7 @@ export class HeadPanel {
     const { trace, engine } = state;
     const { layer, head } = chosenHead(state);
     const known = [this.coming, this.data].find((data) => data?.trace === trace && data?.layer === layer && data?.head === head);
-    return known ?? (trace && engine ? headData(trace, engine.visible(layer), layer, head) : null);
+    return known ?? (trace && engine ? new HeadData(trace, engine.visible(layer), layer, head) : null);
   }
 
   /** Asks for what is shown of a head first; it is kept there. @param {State} state */

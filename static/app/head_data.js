@@ -12,22 +12,26 @@ const MOST_CELLS = 1 << 20;
 /** @param {Region} region */
 export const isExact = ({ rows, cols }) => rows * cols <= MOST_CELLS;
 
-/**
- * One head of one trace.
- * @param {import("./state.js").Trace} trace
- * @param {import("../lib/pattern.js").Rule} rule
- * @param {number} layer
- * @param {number} head
- */
-export function headData(trace, rule, layer, head) {
-  /** @type {Map<number, Promise<Float32Array>>} */
-  const rows = new Map();
-
-  /** All cells, once they were asked for: rows are parts of them. @type {Promise<Float32Array> | null} */
-  let every = null;
-
-  /** @param {Region} region @param {number} outRows @param {number} outCols */
-  const read = (region, outRows, outCols) => trace.window({ layer, head0: head, heads: 1, ...region, outRows, outCols, reduce: "max" });
+/** One head of one trace. */
+export class HeadData {
+  /**
+   * @param {import("./state.js").Trace} trace
+   * @param {import("../lib/pattern.js").Rule} rule
+   * @param {number} layer
+   * @param {number} head
+   */
+  constructor(trace, rule, layer, head) {
+    this.trace = trace;
+    this.rule = rule;
+    this.layer = layer;
+    this.head = head;
+    /** @type {Map<number, Promise<Float32Array>>} */
+    this.rows = new Map();
+    /** All cells, once they were asked for: rows are parts of them. @type {Promise<Float32Array> | null} */
+    this.every = null;
+    /** The part that was read last: what is asked for ahead is not asked for again when it is shown. */
+    this.part = { name: "", cells: /** @type {Promise<Float32Array> | null} */ (null) };
+  }
 
   /**
    * @param {Region} region
@@ -35,50 +39,50 @@ export function headData(trace, rule, layer, head) {
    * @param {boolean} noFirst only where the region is exact
    * @returns {Promise<Picture>}
    */
-  const picture = async (region, side, noFirst) => {
+  async picture(region, side, noFirst) {
     const exact = isExact(region);
     const [outRows, outCols] = exact ? [region.rows, region.cols] : [Math.min(region.rows, side), Math.min(region.cols, side)];
-    const raw = await (exact && isWhole(region, trace.shape.T) ? whole(region) : readPart(region, outRows, outCols));
-    const cells = exact && noFirst ? withoutFirst(raw, region, await read({ ...region, col0: 0, cols: 1 }, region.rows, 1)) : raw;
-    return { cells: maskPixels(cells, region, outRows, outCols, rule), outRows, outCols, region, exact };
-  };
-
-  /** The part that was read last: what is asked for ahead is not asked for again when it is shown. */
-  let [part, cellsOfPart] = ["", /** @type {Promise<Float32Array> | null} */ (null)];
-
-  /** @param {Region} region @param {number} outRows @param {number} outCols */
-  const readPart = async (region, outRows, outCols) => {
-    const { row0, rows, col0, cols } = region;
-    const wanted = String([row0, rows, col0, cols, outRows, outCols]);
-    if (wanted !== part || !cellsOfPart) [part, cellsOfPart] = [wanted, read(region, outRows, outCols)];
-    cellsOfPart.catch(() => (part = "")); // it may come the next time
-    return Float32Array.from(await cellsOfPart);
-  };
-
-  /** @param {Region} region */
-  const whole = async (region) => {
-    every ??= read(region, region.rows, region.cols);
-    every.catch(() => (every = null)); // it may come the next time
-    return Float32Array.from(await every); // masking changes it
-  };
+    const raw = await (exact && isWhole(region, this.trace.shape.T) ? this.#whole(region) : this.#readPart(region, outRows, outCols));
+    const cells = exact && noFirst ? withoutFirst(raw, region, await this.#read({ ...region, col0: 0, cols: 1 }, region.rows, 1)) : raw;
+    return { cells: maskPixels(cells, region, outRows, outCols, this.rule), outRows, outCols, region, exact };
+  }
 
   /**
    * All T weights of one query.
    * @param {number} query
    * @param {boolean} noFirst
    */
-  const row = async (query, noFirst) => {
-    const { T } = trace.shape;
+  async row(query, noFirst) {
+    const { T } = this.trace.shape;
     const region = { row0: query, rows: 1, col0: 0, cols: T };
-    if (!every && !rows.has(query)) rows.set(query, read(region, 1, T));
-    const cells = rows.get(query) ?? every?.then((all) => all.subarray(query * T, (query + 1) * T));
+    if (!this.every && !this.rows.has(query)) this.rows.set(query, this.#read(region, 1, T));
+    const cells = this.rows.get(query) ?? this.every?.then((all) => all.subarray(query * T, (query + 1) * T));
     const raw = Float32Array.from(await /** @type {Promise<Float32Array>} */ (cells));
-    return maskPixels(noFirst ? withoutFirst(raw, region, raw) : raw, region, 1, region.cols, rule);
-  };
-  return { picture, row, trace, rule, layer, head };
-}
+    return maskPixels(noFirst ? withoutFirst(raw, region, raw) : raw, region, 1, region.cols, this.rule);
+  }
 
-/** @typedef {ReturnType<typeof headData>} HeadData */
+  /** @param {Region} region @param {number} outRows @param {number} outCols */
+  #read(region, outRows, outCols) {
+    return this.trace.window({ layer: this.layer, head0: this.head, heads: 1, ...region, outRows, outCols, reduce: "max" });
+  }
+
+  /** @param {Region} region @param {number} outRows @param {number} outCols */
+  async #readPart(region, outRows, outCols) {
+    const { row0, rows, col0, cols } = region;
+    const name = String([row0, rows, col0, cols, outRows, outCols]);
+    if (name !== this.part.name || !this.part.cells) this.part = { name, cells: this.#read(region, outRows, outCols) };
+    const { cells } = this.part;
+    cells?.catch(() => (this.part.name = "")); // it may come the next time
+    return Float32Array.from(await /** @type {Promise<Float32Array>} */ (cells));
+  }
+
+  /** @param {Region} region */
+  async #whole(region) {
+    this.every ??= this.#read(region, region.rows, region.cols);
+    this.every.catch(() => (this.every = null)); // it may come the next time
+    return Float32Array.from(await this.every); // masking changes it
+  }
+}
 
 /**
  * The pixel of a reduced picture that holds a cell, and what it covers.

@@ -60,34 +60,12 @@ export class HeadTable {
       );
       return;
     }
-    /** @param {number} from @param {number} size @param {number} at @param {number} part */
-    const start = (from, size, at, part) => Math.max(from, Math.min(from + size - part, Math.floor((at - from) / part) * part + from));
     const row0 = start(region.row0, region.rows, chosen.row, ROWS);
     const col0 = start(region.col0, region.cols, chosen.col ?? Math.max(0, chosen.row - COLS + 1), COLS);
     const rows = Array.from({ length: Math.min(ROWS, region.rows) }, (_, i) => row0 + i);
     const cols = Array.from({ length: Math.min(COLS, region.cols) }, (_, j) => col0 + j);
     const at = (/** @type {number} */ i, /** @type {number} */ j) => cells[(i - region.row0) * outCols + (j - region.col0)];
-    const head = h(
-      "tr",
-      {},
-      h("th", { scope: "col", text: "query \\ key" }),
-      ...cols.map((j) => h("th", { scope: "col" }, `${j} `, ...glyphs(tokens[j]?.glyph ?? ""))),
-    );
-    const lines = rows.map((i) =>
-      h(
-        "tr",
-        { class: i === chosen.row ? "on" : "" },
-        h("th", { scope: "row" }, `${i} `, ...glyphs(tokens[i]?.glyph ?? "")),
-        ...cols.map((j) =>
-          h("td", { class: i === chosen.row && j === chosen.col ? "on" : "", text: Number.isNaN(at(i, j)) ? "–" : share(at(i, j)) }),
-        ),
-      ),
-    );
-    this.table.replaceChildren(
-      h("caption", { class: "visually-hidden", text: "Attention weights; – is masked or left out" }),
-      h("thead", {}, head),
-      h("tbody", {}, ...lines),
-    );
+    this.table.replaceChildren(...tableParts(rows, cols, at, tokens, chosen));
     this.range.textContent = `queries ${row0}–${rows.at(-1)}, keys ${col0}–${cols.at(-1)} of ${tokens.length}`;
     const { up, down: below, left, right } = this.buttons;
     up.disabled = row0 <= region.row0;
@@ -103,4 +81,29 @@ export class HeadTable {
       });
     };
   }
+}
+
+/**
+ * Where the page of `part` lines begins that holds `at`, within `size` lines from `from` on.
+ * @param {number} from @param {number} size @param {number} at @param {number} part
+ */
+const start = (from, size, at, part) => Math.max(from, Math.min(from + size - part, Math.floor((at - from) / part) * part + from));
+
+/**
+ * @param {number[]} rows queries @param {number[]} cols keys @param {(i: number, j: number) => number} at the weight; NaN is masked
+ * @param {import("./state.js").Piece[]} tokens @param {{row: number, col: number | null}} chosen
+ */
+function tableParts(rows, cols, at, tokens, chosen) {
+  const name = (/** @type {number} */ i) => [`${i} `, ...glyphs(tokens[i]?.glyph ?? "")];
+  const cell = (/** @type {number} */ i, /** @type {number} */ j) =>
+    h("td", { class: i === chosen.row && j === chosen.col ? "on" : "", text: Number.isNaN(at(i, j)) ? "–" : share(at(i, j)) });
+  const head = h("tr", {}, h("th", { scope: "col", text: "query \\ key" }), ...cols.map((j) => h("th", { scope: "col" }, ...name(j))));
+  const lines = rows.map((i) =>
+    h("tr", { class: i === chosen.row ? "on" : "" }, h("th", { scope: "row" }, ...name(i)), ...cols.map((j) => cell(i, j))),
+  );
+  return [
+    h("caption", { class: "visually-hidden", text: "Attention weights; – is masked or left out" }),
+    h("thead", {}, head),
+    h("tbody", {}, ...lines),
+  ];
 }

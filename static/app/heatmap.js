@@ -8,6 +8,15 @@ import { paintMatrix, themeColours } from "./paint.js";
 
 const LARGEST_CELL = 32;
 const SLANT_ROOM = 44;
+const STAGE = {
+  class: "heat-stage",
+  id: "heatmap",
+  tabindex: 0,
+  role: "application",
+  "aria-roledescription": "heatmap",
+  "aria-describedby": "cell-readout",
+  "aria-label": "Attention weights: queries down, keys across. Arrow keys move the cell, plus and minus zoom.",
+};
 
 /** @typedef {import("./head_data.js").Picture} Picture */
 /** @typedef {{row: number, col: number}} Cell */
@@ -26,20 +35,7 @@ export class Heatmap {
     this.reports = reports;
     this.canvas = h("canvas", { class: "heat-canvas", "aria-hidden": "true" });
     this.marks = h("canvas", { class: "heat-marks", "aria-hidden": "true" });
-    this.stage = h(
-      "div",
-      {
-        class: "heat-stage",
-        id: "heatmap",
-        tabindex: 0,
-        role: "application",
-        "aria-roledescription": "heatmap",
-        "aria-describedby": "cell-readout",
-        "aria-label": "Attention weights: queries down, keys across. Arrow keys move the cell, plus and minus zoom.",
-      },
-      this.canvas,
-      this.marks,
-    );
+    this.stage = h("div", STAGE, this.canvas, this.marks);
     this.rows = h("div", { class: "axis-rows", "aria-hidden": "true" });
     this.cols = h("div", { class: "axis-cols", "aria-hidden": "true" });
     this.element = h(

@@ -51,14 +51,38 @@ function whole(name, value, end) {
   return value;
 }
 
+/**
+ * The ids of a prompt. Throws in words for people where it is none for this model.
+ * @param {string | {ids: number[]}} prompt
+ * @param {import("./state.js").ModelEntry} entry
+ * @param {any} tokens the model's tokenizer
+ * @returns {Promise<number[]>}
+ */
+async function idsOf(prompt, entry, tokens) {
+  if (typeof prompt === "string") checkLength(prompt);
+  /** @type {number[]} */
+  const ids = typeof prompt === "string" ? (await tokens.cut(prompt)).ids : Array.from(prompt?.ids ?? []);
+  if (ids.length === 0) throw new RangeError("The prompt has no tokens; give some text or {ids: [...]}.");
+  if (ids.length > entry.max_tokens)
+    throw new RangeError(`The prompt has ${plural(ids.length, "token")}; ${entry.name} takes at most ${entry.max_tokens}.`);
+  for (const id of ids)
+    if (!Number.isInteger(id) || id < 0 || id >= entry.shape.V)
+      throw new RangeError(`Token id ${id} is not one of this model's; they are 0 to ${entry.shape.V - 1}.`);
+  return ids;
+}
+
+/** What is loaded, once the page is ready. @param {Promise<void>} ready */
+async function loaded(ready) {
+  await ready;
+  const { engine, tokens, entry } = store.state;
+  if (!engine || !entry || !tokens) throw new Error("No model is loaded; see playground.load(id).");
+  return { engine, tokens, entry };
+}
+
+const REPLACED = "The model was replaced while it was being verified; playground.parity() verifies the one that is loaded now.";
+
 /** @param {Promise<void>} ready */
 export function exposePlayground(ready) {
-  const loaded = async () => {
-    await ready;
-    const { engine, tokens, entry } = store.state;
-    if (!engine || !entry || !tokens) throw new Error("No model is loaded; see playground.load(id).");
-    return { engine, tokens, entry };
-  };
   const playground = {
     /** Resolves when an adapter was found (or the server stands in) and the default model is loaded. */
     ready,
@@ -69,16 +93,8 @@ export function exposePlayground(ready) {
     },
     /** @param {string | {ids: number[]}} prompt */
     async trace(prompt) {
-      const { engine, tokens, entry } = await loaded();
-      if (typeof prompt === "string") checkLength(prompt);
-      /** @type {number[]} */
-      const ids = typeof prompt === "string" ? (await tokens.cut(prompt)).ids : Array.from(prompt?.ids ?? []);
-      if (ids.length === 0) throw new RangeError("The prompt has no tokens; give some text or {ids: [...]}.");
-      if (ids.length > entry.max_tokens)
-        throw new RangeError(`The prompt has ${plural(ids.length, "token")}; ${entry.name} takes at most ${entry.max_tokens}.`);
-      for (const id of ids)
-        if (!Number.isInteger(id) || id < 0 || id >= entry.shape.V)
-          throw new RangeError(`Token id ${id} is not one of this model's; they are 0 to ${entry.shape.V - 1}.`);
+      const { engine, tokens, entry } = await loaded(ready);
+      const ids = await idsOf(prompt, entry, tokens);
       const trace = await engine.run(ids).catch((error) => (refuseReplaced(engine), Promise.reject(error)));
       return new PlaygroundTrace(engine, trace, tokens.pieces(ids));
     },
@@ -88,19 +104,18 @@ export function exposePlayground(ready) {
     },
     /** Kernels against the oracle for the prompt that is shown: {passed, largest, checks, tokens, model}. */
     async parity() {
-      const { engine, entry } = await loaded();
+      const { engine, entry } = await loaded(ready);
       const ids = store.state.shown.map((piece) => piece.id);
       if (engine.kind === "server") throw new Error("The server computes here, so there are no kernels to compare.");
       if (ids.length === 0) throw new Error("There is no prompt to compare on; type one first.");
-      const replaced = "The model was replaced while it was being verified; playground.parity() verifies the one that is loaded now.";
-      return verify(engine, entry, ids).catch((error) => Promise.reject(store.state.engine === engine ? error : new Error(replaced)));
+      return verify(engine, entry, ids).catch((error) => Promise.reject(store.state.engine === engine ? error : new Error(REPLACED)));
     },
     /**
      * One operation on this device, checked and then timed; static/README.md lists operations, sizes and fields.
      * @param {unknown} asked {op, T, N, K, H, variant}
      */
     async bench(asked = {}) {
-      const { engine, entry } = await loaded();
+      const { engine, entry } = await loaded(ready);
       const { bench } = await import("./bench.js"); // seldom needed, so not loaded with the page
       return bench(engine, entry, asked);
     },

@@ -4,8 +4,8 @@ import { askAhead } from "./ahead.js";
 import { glyphs } from "./glyphs.js";
 import { byId, h } from "./dom.js";
 import { mountGenerate } from "./generate.js";
-import { barList, fillBars } from "./row_bars.js";
-import { WAITING_FOR, isCurrent, pieceOf, position, store, waiting } from "./state.js";
+import { barList, fillTokens } from "./row_bars.js";
+import { WAITING_FOR, isCurrent, position, store, waiting } from "./state.js";
 
 /** @typedef {import("./state.js").Trace} Trace */
 
@@ -54,18 +54,7 @@ export function mountPrediction() {
     if (!next) return list.replaceChildren();
     note.textContent = "";
     byId("next-title").append(" after ", h("span", { class: "mono" }, ...glyphs(shown[next.position]?.glyph ?? "", shown[next.position]?.text)));
-    fillBars(
-      list,
-      next.best.map(({ id, logprob }) => ({
-        name: pieceOf(id).glyph,
-        text: pieceOf(id).text,
-        value: Math.exp(logprob),
-        chosen: id === target,
-        note: `id ${id}`,
-        about: "probability; choose to follow its rank",
-        run: () => store.set({ target: id }),
-      })),
-    );
+    fillTokens(list, next.best, target);
   });
   store.on(["stale", "token", "trace", "next"], (state) => {
     list.classList.toggle("stale", state.stale || (state.next !== null && !isCurrent(state)));

@@ -2,6 +2,7 @@
 import { plural, share } from "../lib/numbers.js";
 import { glyphs } from "./glyphs.js";
 import { h } from "./dom.js";
+import { pieceOf, store } from "./state.js";
 
 const MOST = 8;
 
@@ -60,6 +61,25 @@ export function fillBars(list, rows) {
   const chosen = rows.findIndex((row) => row.chosen);
   const stop = rove(bars, Math.max(0, Math.min(bars.length - 1, focused >= 0 ? focused : chosen)));
   if (focused >= 0) stop.focus({ preventScroll: true });
+}
+
+/**
+ * Replaces the rows by tokens and their probabilities; a click follows the token's rank.
+ * @param {HTMLElement} list @param {{id: number, logprob: number}[]} best @param {number | null} chosen the token that is followed
+ */
+export function fillTokens(list, best, chosen) {
+  fillBars(
+    list,
+    best.map(({ id, logprob }) => ({
+      name: pieceOf(id).glyph,
+      text: pieceOf(id).text,
+      value: Math.exp(logprob),
+      chosen: id === chosen,
+      note: `id ${id}`,
+      about: "probability; choose to follow its rank",
+      run: () => store.set({ target: id }),
+    })),
+  );
 }
 
 /** @param {HTMLElement} list */

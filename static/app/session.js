@@ -221,11 +221,7 @@ function take(ids, lost) {
 
 /** Computes the picture of the prompt that stands in the box, unless it is there already. */
 export async function compute() {
-  while (cutting) {
-    const now = cutting;
-    await now;
-    if (now === cutting) cutting = null;
-  }
+  await allCut();
   store.set({ due: false });
   const { engine, typed, promptError, prompt, trace, tokens, coming } = store.state;
   if (!engine || promptError || !tokens) return;
@@ -260,11 +256,25 @@ export async function compute() {
     if (mine !== running) return;
     [running, wanted] = [null, ""];
     store.set({ progress: null });
-    const text = aborted(error)
-      ? `Computing was cancelled; ${store.state.trace ? "the picture is the one before" : "there is no picture yet"}.`
-      : `This prompt could not be computed: ${sentence(error)}`;
-    notify({ id: "run", kind: aborted(error) ? "info" : "warning", text, action: { label: "Compute again", run: () => void compute() } });
+    tellUncomputed(error);
   }
+}
+
+/** Waits until what stands in the box is cut into tokens. */
+async function allCut() {
+  while (cutting) {
+    const now = cutting;
+    await now;
+    if (now === cutting) cutting = null;
+  }
+}
+
+/** @param {unknown} error why there is no picture */
+function tellUncomputed(error) {
+  const text = aborted(error)
+    ? `Computing was cancelled; ${store.state.trace ? "the picture is the one before" : "there is no picture yet"}.`
+    : `This prompt could not be computed: ${sentence(error)}`;
+  notify({ id: "run", kind: aborted(error) ? "info" : "warning", text, action: { label: "Compute again", run: () => void compute() } });
 }
 
 /**

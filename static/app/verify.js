@@ -62,13 +62,8 @@ export async function verify(engine, entry, ids, { say = () => {}, onPart = () =
   const checks = [];
   /** @param {string} name @param {number | null} layer @param {ArrayLike<number>} ours @param {ArrayLike<number>} truth */
   const compare = (name, layer, ours, truth) => {
-    const { limit, relative } = toleranceOf(name);
-    const error = largestError(ours, truth, relative);
-    const written = WRITTEN_BY[/** @type {keyof typeof WRITTEN_BY} */ (name)];
-    const kernel = written === "attention_fa2" ? (trace.attentionKernel ?? written) : written; // the variant that ran
-    const check = { name, kernel, layer, error, limit, relative, passed: error <= limit };
-    checks.push(check);
-    onCheck(check);
+    checks.push(checkOf(name, layer, largestError(ours, truth, toleranceOf(name).relative), trace));
+    onCheck(checks[checks.length - 1]);
   };
   /** @param {string[]} include @param {{layers?: number[], positions?: number[]}} options */
   const oracle = async (include, options) => tensors(await oracleTrace({ model: entry.id, ids, include, ...options }, signal));
@@ -95,6 +90,17 @@ export async function verify(engine, entry, ids, { say = () => {}, onPart = () =
   }
   const largest = Math.max(...checks.map((check) => check.error));
   return { passed: checks.every((check) => check.passed), largest, checks, tokens: ids.length, model: entry.id };
+}
+
+/**
+ * The verdict on an intermediate, and the kernel that wrote it.
+ * @param {string} name @param {number | null} layer @param {number} error @param {import("./state.js").Trace} trace @returns {Check}
+ */
+function checkOf(name, layer, error, { attentionKernel }) {
+  const { limit, relative } = toleranceOf(name);
+  const written = WRITTEN_BY[/** @type {keyof typeof WRITTEN_BY} */ (name)];
+  const kernel = written === "attention_fa2" ? (attentionKernel ?? written) : written; // the variant that ran
+  return { name, kernel, layer, error, limit, relative, passed: error <= limit };
 }
 
 /**

@@ -10,85 +10,102 @@ import { firstFailure, verify } from "./verify.js";
 
 /** Fills the dialog and opens it from the badge. */
 export function mountVerify() {
-  const dialog = /** @type {HTMLDialogElement} */ (byId("verify-dialog"));
-  const status = h("p", { id: "verify-status", role: "status" });
-  const start = h("button", { type: "button", class: "primary", id: "verify-start", text: "Verify on this device" });
-  const stop = h("button", { type: "button", text: "Stop", hidden: true });
-  const progress = stepProgress();
-  const results = h("div", { id: "verify-results" });
-  dialog.append(
-    h(
+  const panel = new VerifyPanel();
+  byId("proof-badge").addEventListener("click", () => panel.dialog.showModal());
+}
+
+class VerifyPanel {
+  constructor() {
+    this.dialog = /** @type {HTMLDialogElement} */ (byId("verify-dialog"));
+    this.status = h("p", { id: "verify-status", role: "status" });
+    this.start = h("button", { type: "button", class: "primary", id: "verify-start", text: "Verify on this device" });
+    this.stop = h("button", { type: "button", text: "Stop", hidden: true });
+    this.progress = stepProgress();
+    this.results = h("div", { id: "verify-results" });
+    /** @type {AbortController | null} */
+    this.running = null;
+    this.dialog.append(this.#body());
+    this.stop.addEventListener("click", () => this.running?.abort());
+    this.start.addEventListener("click", () => void this.#verify());
+    // A proof holds for the prompt it was made on: another model or prompt starts without one.
+    store.on(["entry", "engine", "shown"], ({ engine }) => {
+      if (this.running) return this.running.abort();
+      const words = engine?.kind === "server" ? "computed by the oracle" : "not verified here";
+      store.set({ proof: { verdict: "none", words } });
+      this.results.replaceChildren();
+      this.say("");
+    });
+  }
+
+  #body() {
+    const title = h("h2", { id: "verify-title", text: "Verify on this device" });
+    const about =
+      "Runs the prompt once more with every intermediate recorded, and compares each with a PyTorch reference in double precision on the server.";
+    return h(
       "div",
       { class: "dialog-body" },
-      h(
-        "div",
-        { class: "dialog-top" },
-        h("h2", { id: "verify-title", text: "Verify on this device" }),
-        h("button", { type: "button", text: "Close", onclick: () => dialog.close() }),
-      ),
-      h("p", {
-        class: "dim",
-        text: "Runs the prompt once more with every intermediate recorded, and compares each with a PyTorch reference in double precision on the server.",
-      }),
-      h("div", { class: "row" }, start, stop, progress.element),
-      status,
-      results,
-    ),
-  );
-  byId("proof-badge").addEventListener("click", () => dialog.showModal());
+      h("div", { class: "dialog-top" }, title, h("button", { type: "button", text: "Close", onclick: () => this.dialog.close() })),
+      h("p", { class: "dim", text: about }),
+      h("div", { class: "row" }, this.start, this.stop, this.progress.element),
+      this.status,
+      this.results,
+    );
+  }
 
-  /** @type {AbortController | null} */
-  let running = null;
-  stop.addEventListener("click", () => running?.abort());
-  start.addEventListener("click", async () => {
+  /** @param {string} text */
+  say(text) {
+    this.status.textContent = text;
+  }
+
+  async #verify() {
     const { engine, entry, shown } = store.state;
-    if (!engine || !entry || shown.length === 0)
-      return void (status.textContent = "There is nothing to verify yet: load a model and type a prompt.");
+    if (!engine || !entry || shown.length === 0) return this.say("There is nothing to verify yet: load a model and type a prompt.");
     if (engine.kind === "server")
-      return void (status.textContent = "The server's oracle computes these views itself, so there are no kernels to verify here.");
-    running = new AbortController();
-    stop.hidden = false;
-    passFocus(start, stop);
-    start.disabled = true;
-    store.set({ proof: { verdict: "running", words: "verifying" } });
-    progress.start();
-    /** @type {Check[]} */
-    const checks = [];
-    const say = (/** @type {string} */ text) => (status.textContent = text);
+      return this.say("The server's oracle computes these views itself, so there are no kernels to verify here.");
+    const { signal } = this.#begin();
+    const ids = shown.map((piece) => piece.id);
     try {
-      const onCheck = (/** @type {Check} */ check) => {
-        checks.push(check);
-        if (check.layer === null || check.name === "resid_post") results.replaceChildren(table(checks));
-      };
-      const report = await verify(
-        engine,
-        entry,
-        shown.map((piece) => piece.id),
-        { say, onPart: progress.part, onCheck, signal: running.signal },
-      );
-      running.signal.throwIfAborted();
-      results.replaceChildren(table(report.checks));
+      const [say, onPart] = [(/** @type {string} */ text) => this.say(text), this.progress.part];
+      const report = await verify(engine, entry, ids, { say, onPart, onCheck: this.#table(), signal });
+      signal.throwIfAborted();
+      this.results.replaceChildren(table(report.checks));
       conclude(report, say);
     } catch (error) {
       store.set({ proof: { verdict: "none", words: "not verified here" } });
       const other = store.state.shown !== shown || store.state.engine !== engine;
-      if (other) results.replaceChildren();
-      say(other ? "Stopped: prompt or model changed meanwhile." : running.signal.aborted ? "Stopped." : sentence(error));
+      if (other) this.results.replaceChildren();
+      this.say(other ? "Stopped: prompt or model changed meanwhile." : signal.aborted ? "Stopped." : sentence(error));
     }
-    running = null;
-    progress.stop();
-    start.disabled = false;
-    passFocus(stop, start);
-    stop.hidden = true;
-  });
-  // A proof holds for the prompt it was made on: another model or prompt starts without one.
-  store.on(["entry", "engine", "shown"], ({ engine }) => {
-    if (running) return running.abort();
-    const words = engine?.kind === "server" ? "computed by the oracle" : "not verified here";
-    store.set({ proof: { verdict: "none", words } });
-    results.replaceChildren();
-    status.textContent = "";
-  });
+    this.#end();
+  }
+
+  /** What shows the checks so far, a layer at a time. */
+  #table() {
+    /** @type {Check[]} */
+    const checks = [];
+    return (/** @type {Check} */ check) => {
+      checks.push(check);
+      if (check.layer === null || check.name === "resid_post") this.results.replaceChildren(table(checks));
+    };
+  }
+
+  #begin() {
+    this.running = new AbortController();
+    this.stop.hidden = false;
+    passFocus(this.start, this.stop);
+    this.start.disabled = true;
+    store.set({ proof: { verdict: "running", words: "verifying" } });
+    this.progress.start();
+    return this.running;
+  }
+
+  #end() {
+    this.running = null;
+    this.progress.stop();
+    this.start.disabled = false;
+    passFocus(this.stop, this.start);
+    this.stop.hidden = true;
+  }
 }
 
 /**

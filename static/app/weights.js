@@ -4,54 +4,91 @@ import { startWorker, workerFailure } from "./workers.js";
 /** @typedef {import("./download.js").FileInfo} FileInfo */
 /** @typedef {{dtype: string, shape: number[], bytes: Uint8Array, scales?: any}} Tensor */
 
+/** Tensors of files that a worker brings. `openWeights` makes one. */
+class Weights {
+  #next = 0;
+  #worker = startWorker("weights");
+  /** @type {Map<number, (tensor: Tensor | undefined) => void>} */
+  #asked = new Map();
+  #opened = deferred();
+  #verified = deferred();
+  #failed = deferred();
+  /** @type {Map<string, {dtype: string, shape: number[]}>} */
+  #infos = new Map();
+  #signal;
+
+  /** @param {FileInfo[]} files @param {(done: number) => void} onBytes @param {AbortSignal} signal */
+  constructor(files, onBytes, signal) {
+    this.#signal = signal;
+    signal.addEventListener("abort", this.#stop);
+    this.#worker.addEventListener("error", (event) => this.#failed.reject(workerFailure(event)));
+    this.#worker.addEventListener("message", ({ data }) => {
+      if (data.bytes !== undefined) onBytes(data.bytes);
+      else if (data.opened) this.#opened.resolve(new Map(data.opened));
+      else if (data.verified) this.#verified.resolve(null);
+      else if (data.failed) this.#failed.reject(Object.assign(new Error(data.failed.message), data.failed));
+      else this.#asked.get(data.id)?.(data.tensor);
+    });
+    this.#worker.postMessage({ files });
+  }
+
+  /** Resolves when the tensors' names are known. */
+  async opened() {
+    this.#infos = await this.#orFailed(this.#opened.promise);
+  }
+
+  keys() {
+    return this.#infos.keys();
+  }
+
+  /** @param {string} name */
+  describe(name) {
+    return this.#infos.get(name);
+  }
+
+  /** A tensor when it has arrived. @param {string} name @returns {Promise<Tensor | undefined>} */
+  get(name) {
+    const id = this.#next++;
+    this.#worker.postMessage({ get: name, id });
+    const answer = /** @type {Promise<Tensor | undefined>} */ (new Promise((resolve) => this.#asked.set(id, resolve)));
+    return this.#orFailed(answer).finally(() => this.#asked.delete(id));
+  }
+
+  /** Rejects when a file does not have its announced hash, so nothing may be trusted before. */
+  verified() {
+    return this.#orFailed(this.#verified.promise);
+  }
+
+  /** Ends the worker. */
+  close() {
+    this.#worker.terminate();
+    this.#signal.removeEventListener("abort", this.#stop);
+  }
+
+  #stop = () => {
+    this.close();
+    this.#failed.reject(this.#signal.reason);
+  };
+
+  /** @template T @param {Promise<T>} wanted @returns {Promise<T>} */
+  #orFailed(wanted) {
+    return Promise.race([wanted, this.#failed.promise]);
+  }
+}
+
 /**
- * Begins to bring the files; resolves when the tensors' names are known. `get` gives one when it has arrived; `verified`
- * rejects when a file does not have its announced hash, so nothing may be trusted before; `close` ends the worker.
+ * Begins to bring the files; resolves when the tensors' names are known.
  * @param {FileInfo[]} files
  * @param {{onBytes: (done: number) => void, signal: AbortSignal}} options
  */
 export async function openWeights(files, { onBytes, signal }) {
   signal.throwIfAborted();
-  const worker = startWorker("weights");
-  /** @type {Map<number, (tensor: Tensor | undefined) => void>} */
-  const asked = new Map();
-  let next = 0;
-  const [opened, verified, failed] = [deferred(), deferred(), deferred()];
-  const close = () => {
-    worker.terminate();
-    signal.removeEventListener("abort", stop);
-  };
-  const stop = () => {
-    close();
-    failed.reject(signal.reason);
-  };
-  signal.addEventListener("abort", stop);
-  worker.addEventListener("error", (event) => failed.reject(workerFailure(event)));
-  worker.addEventListener("message", ({ data }) => {
-    if (data.bytes !== undefined) onBytes(data.bytes);
-    else if (data.opened) opened.resolve(new Map(data.opened));
-    else if (data.verified) verified.resolve(null);
-    else if (data.failed) failed.reject(Object.assign(new Error(data.failed.message), data.failed));
-    else asked.get(data.id)?.(data.tensor);
-  });
-  worker.postMessage({ files });
-  /** @template T @param {Promise<T>} wanted @returns {Promise<T>} */
-  const orFailed = (wanted) => Promise.race([wanted, failed.promise]);
+  const weights = new Weights(files, onBytes, signal);
   try {
-    const infos = /** @type {Map<string, {dtype: string, shape: number[]}>} */ (await orFailed(opened.promise));
-    return {
-      keys: () => infos.keys(),
-      describe: (/** @type {string} */ name) => infos.get(name),
-      get: (/** @type {string} */ name) => {
-        const id = next++;
-        worker.postMessage({ get: name, id });
-        return orFailed(/** @type {Promise<Tensor | undefined>} */ (new Promise((resolve) => asked.set(id, resolve)))).finally(() => asked.delete(id));
-      },
-      verified: () => orFailed(verified.promise),
-      close,
-    };
+    await weights.opened();
+    return weights;
   } catch (error) {
-    close();
+    weights.close();
     throw error;
   }
 }

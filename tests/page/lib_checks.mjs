@@ -63,35 +63,37 @@ function openings() {
   });
 }
 
+/** No field has its default. */
+const FAR_VIEW = {
+  ...DEFAULT_VIEW,
+  model: "a-b.c",
+  prompt: "x &=#%\u{1F44D}\n",
+  layer: 3,
+  head: 0,
+  token: 2,
+  key: 1,
+  scale: "sqrt",
+  noFirst: true,
+  lock: false,
+  view: "table",
+  zoom: [1, 2, 3, 4],
+  depth: 0,
+  target: 77,
+  order: "prompt.first_token",
+  only: "0.5",
+  temperature: 0.75,
+  topK: 40,
+  topP: 0.9,
+  seed: 4294967295,
+  maxTokens: 512,
+};
+
 function links() {
-  const view = {
-    ...DEFAULT_VIEW,
-    model: "a-b.c",
-    prompt: "x &=#%\u{1F44D}\n",
-    layer: 3,
-    head: 0,
-    token: 2,
-    key: 1,
-    scale: "sqrt",
-    noFirst: true,
-    lock: false,
-    view: "table",
-    zoom: [1, 2, 3, 4],
-    depth: 0,
-    target: 77,
-    order: "prompt.first_token",
-    only: "0.5",
-    temperature: 0.75,
-    topK: 40,
-    topP: 0.9,
-    seed: 4294967295,
-    maxTokens: 512,
-  };
-  const back = readLink(`#${writeLink(view)}`);
+  const back = readLink(`#${writeLink(FAR_VIEW)}`);
   const bad = readLink("#l=-1&z=1,2&v=no&p=%&q=1&s&o=prompt.constructor&f=2&gt=9&gk=-1&gp=0&gs=1e3&gn=0");
   const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
   return {
-    roundTrip: same(back.view, view),
+    roundTrip: same(back.view, FAR_VIEW),
     unread: back.unread,
     default: writeLink(DEFAULT_VIEW),
     hostile: bad.unread,
