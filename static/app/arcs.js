@@ -5,7 +5,7 @@ import { h, sizeCanvas } from "./dom.js";
 import { themeColours } from "./paint.js";
 
 const MOST_TOKENS = 48;
-const LINE_PX = 18;
+const LINE_PX = 24;
 const FAINTEST = 0.02;
 
 export class Arcs {

@@ -73,6 +73,16 @@ export class HeadPanel {
     store.set({ zoom: isWhole(region, this.T) ? null : [region.row0, region.rows, region.col0, region.cols] });
   }
 
+  /** Whether key 0 is left out: it can be where every cell is in hand. */
+  leavesFirst(state = store.state) {
+    return state.noFirst && isExact(this.region(state));
+  }
+
+  /** Said of every number that is not the model's own weight. */
+  get renormalised() {
+    return this.leavesFirst() ? ", renormalised" : "";
+  }
+
   /** About the selected cell, so that it stays in view. @param {number} factor */
   zoomChosen(factor) {
     const row = position(store.state);
@@ -106,9 +116,10 @@ export class HeadPanel {
 
   /** @param {number} row @param {number} col @param {number} value */
   words(row, col, value) {
-    const { shown, noFirst } = store.state;
-    const left = noFirst && col === 0 ? "left out" : "masked";
-    return `query ${row} ${spelled(shown[row])}, key ${col} ${spelled(shown[col])}: ${Number.isNaN(value) ? left : `weight ${three(value)}`}`;
+    const { shown } = store.state;
+    const left = this.leavesFirst() && col === 0 ? "left out" : "masked";
+    const weight = Number.isNaN(value) ? left : `weight ${three(value)}${this.renormalised}`;
+    return `query ${row} ${spelled(shown[row])}, key ${col} ${spelled(shown[col])}: ${weight}`;
   }
 
   /** The chosen head of a state: the one that is shown or on its way, or a new one. @param {State} state */
@@ -125,7 +136,7 @@ export class HeadPanel {
     const { coming } = this;
     await Promise.all([
       coming?.picture(this.region(state), this.heatmap.pixels, state.noFirst),
-      coming?.row(position(state), state.noFirst),
+      coming?.row(position(state), this.leavesFirst(state)),
     ]);
   }
 
@@ -184,19 +195,19 @@ export class HeadPanel {
   /** @param {number} row */
   async drawBars(row) {
     const { data } = this;
-    const { noFirst, shown } = store.state;
+    const { shown } = store.state;
     const key = keyOf(store.state);
     if (!data || data.trace !== store.state.trace || row < 0) return;
     this.turn += 1;
     const mine = this.turn;
-    const weights = await data.row(row, noFirst);
+    const weights = await data.row(row, this.leavesFirst());
     if (this.data !== data || mine !== this.turn) return; // a newer row is on its way, and is what gets said
     this.bars.show(weights, shown, row, key);
     this.heatmap.name(strongest(weights));
     if (this.heatmap.pointed) return;
     const best = key ?? bestKey(weights);
     this.readout.textContent =
-      key === null ? `${spelled(shown[row])} reads ${spelled(shown[best])} most: ${share(weights[best])}` : this.words(row, key, weights[key]);
+      key === null ? `${spelled(shown[row])} reads ${spelled(shown[best])} most: ${share(weights[best])}${this.renormalised}` : this.words(row, key, weights[key]);
     if (this.spoken) announce(this.readout.textContent);
     this.spoken = false;
   }
@@ -208,6 +219,7 @@ export class HeadPanel {
     askAhead("head", (state) => this.ask(state));
     store.on(["trace", "layer", "head", "engine", "entry", "tokens"], () => quietly(this.load()));
     store.on(["zoom", "scale", "view", "painted"], () => quietly(this.drawPicture()));
+    store.on(["zoom"], ({ noFirst }) => noFirst && quietly(this.drawRow())); // a part may be in hand where the whole is not
     store.on(["noFirst"], () => quietly(this.load()));
     store.on(["token", "key", "lock"], () => {
       quietly(this.drawRow());

@@ -22,11 +22,12 @@ export function headTools({ zoom, whole, data }) {
   });
   const [zooms, save] = [zoomButtons(zoom, whole), saveButtons(data)];
   const legend = legendLine();
-  store.on(["view"], ({ view }) => (zooms.hidden = legend.hidden = view !== "heatmap"));
+  store.on(["view"], ({ view }) => (zooms.hidden = legend.element.hidden = view !== "heatmap"));
   store.on(["noFirst"], ({ noFirst }) => first.setAttribute("aria-pressed", String(noFirst)));
   store.on(["lock"], (state) => lock.setAttribute("aria-pressed", String(!state.lock)));
   /** @param {boolean} possible */
   const allowFirst = (possible) => {
+    legend.allowFirst(possible);
     first.disabled = !possible;
     first.title = possible
       ? "Leaves key 0 out and lets each row sum to 1 again"
@@ -37,7 +38,7 @@ export function headTools({ zoom, whole, data }) {
     for (const button of [zooms, save].flatMap((group) => Array.from(group.children)))
       /** @type {HTMLButtonElement} */ (button).disabled = !shown;
   };
-  return { bar: h("div", { class: "head-tools" }, views, scale, first), zoom: zooms, save, lock, legend, allow, allowFirst };
+  return { bar: h("div", { class: "head-tools" }, views, scale, first), zoom: zooms, save, lock, legend: legend.element, allow, allowFirst };
 }
 
 /** Heatmap, arcs or table. */
@@ -98,15 +99,22 @@ function saveButtons(data) {
 /** The colours from 0 to 1, and what they say. */
 function legendLine() {
   const note = h("span", { class: "small dim" });
-  store.on(["scale", "noFirst"], ({ scale, noFirst }) => {
-    const rest = noFirst ? "first token left out, rows renormalised" : "grey: masked";
+  let possible = true;
+  const draw = ({ scale, noFirst } = store.state) => {
+    const rest = noFirst && possible ? "first token left out, rows renormalised" : "grey: masked";
     note.textContent = `${SCALES[scale].legend}; ${rest}`;
-  });
+  };
+  store.on(["scale", "noFirst"], draw);
+  const allowFirst = (/** @type {boolean} */ now) => {
+    possible = now;
+    draw();
+  };
   const ramp = h("canvas", { class: "ramp", role: "img", "aria-label": "colours from 0, dark blue, to 1, yellow" });
   const context = sizeCanvas(ramp, 96, 8);
   for (let x = 0; x < 96; x += 1) {
     context.fillStyle = `rgb(${cividis(x / 95).join(" ")})`;
     context.fillRect(x, 0, 1, 8);
   }
-  return h("div", { class: "legend" }, h("span", { class: "mono", text: "0" }), ramp, h("span", { class: "mono", text: "1" }), note);
+  const ends = [0, 1].map((text) => h("span", { class: "mono", text }));
+  return { element: h("div", { class: "legend" }, ends[0], ramp, ends[1], note), allowFirst };
 }

@@ -214,3 +214,23 @@ def test_first_paint_does_not_wait_for_weights(watched: Watched, small_server: S
     until(page, "document.querySelector('.progress-line:not([hidden])')")
     weights.release()
     wait_picture(page)
+
+
+SMALL_TARGETS = """() => {
+  const small = [];
+  for (const each of document.querySelectorAll("button, select, summary, a, input, [role=option]")) {
+    const { width, height } = each.getBoundingClientRect();
+    const seen = each.checkVisibility() && width > 1 && !each.closest(".skip");
+    if (seen && Math.min(width, height) < 24) small.push(each.outerHTML.slice(0, 90));
+  }
+  return small;
+}"""
+
+
+@pytest.mark.parametrize("view", ["heatmap", "arcs", "table"])
+def test_what_is_pressed_is_at_least_24_pixels_in_both_directions(page: Page, view: str):
+    """The cells of wall and lens, which are data first, are larger where a finger presses them."""
+    open_link(page, f"#p=a.%20the%20cat%20.&v={view}")
+    wait_picture(page)
+    wait_lens(page)
+    assert page.evaluate(SMALL_TARGETS) == []
