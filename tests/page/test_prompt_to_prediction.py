@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Page
 from safetensors.numpy import load
 
-from tests.page.harness import Server, chip_count, open_link, type_prompt, until, wait_lens, wait_picture
+from tests.page.harness import Server, chip_count, type_prompt, until, wait_lens, wait_picture
 from tests.page.small import MAX_TOKENS, SIZES
 from tests.tolerances import PAGE_LOGITS, PAGE_PATTERN
 from weights.tokens import load_tokenizer
@@ -267,43 +267,6 @@ def test_head_exports_its_numbers(page: Page):
     assert rows[0] == "query/key,0 a,1 b"
     assert rows[1].startswith("0 a,") and abs(float(rows[1].split(",")[1]) - 1) < 1e-5 and rows[1].endswith(",")
     assert abs(sum(float(cell) for cell in rows[2].split(",")[1:]) - 1) < 1e-5
-
-
-def test_without_first_token_renormalises_and_says_so(page: Page):
-    page.locator("#no-first").click()
-    page.wait_for_selector(".legend:has-text('first token left out, rows renormalised')")
-    assert page.locator("#row-bars .bar").first.is_visible()
-    shares = [float(text) for text in page.locator("#row-bars .bar-value").all_text_contents() if text != "<.001"]
-    assert 0.3 < sum(shares) < 1.01
-
-
-WEIGHTS = "async () => Array.from(await (await playground.trace('the cat sat on')).pattern(1, 1))"
-READOUT = "document.querySelector('#cell-readout').textContent"
-
-
-def test_without_first_token_the_readout_is_the_renormalised_weight_and_says_so(page: Page):
-    """The chosen cell and the one under the pointer; with the switch off both are the model's own again."""
-    open_link(page, "#p=the%20cat%20sat%20on&l=1&h=1&t=3&k=2")
-    wait_picture(page)
-    weights = page.evaluate(WEIGHTS)
-    T = int(len(weights) ** 0.5)
-    own = weights[3 * T + 2]
-    assert 0.01 < weights[3 * T] < 0.99, "the first token's share must show"
-
-    def said() -> float:
-        text = page.evaluate(READOUT)
-        assert text.startswith("query 3 ") and ("renormalised" in text) is switched
-        return float(text.split("weight ")[1].split(",")[0].replace("−", "-"))
-
-    for switched in (False, True, False):
-        wanted = own / (1 - weights[3 * T]) if switched else own
-        until(page, f"{READOUT}.includes('renormalised') === {str(switched).lower()}")
-        assert abs(said() - wanted) < 0.006 * wanted
-        cell = page.evaluate("document.querySelector('.heat-stage').clientWidth") / T
-        page.locator(".heat-stage").hover(position={"x": 2.5 * cell, "y": 3.5 * cell})
-        assert abs(said() - wanted) < 0.006 * wanted
-        page.mouse.move(0, 0)
-        page.locator("#no-first").click()
 
 
 @pytest.mark.parametrize(
