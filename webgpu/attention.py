@@ -76,7 +76,7 @@ def _texels(common: dict, H: int, bindings: dict, most_flops: int | None) -> lis
         "attention_images",
         {},
         {"T": T, "q_width": q_width, "S": S, "width": width},
-        fold(ceil_div(max(T * q_width, S * width), 64)),
+        fold(max(T, S)),
         {name: bindings[name] for name in images} | {f"{name}_image": image for name, image in images.items()},
     )
     return [made, *_stream("texels", common, H, bindings | images | {NEAREST: NEAREST}, most_flops)]

@@ -87,7 +87,7 @@ function texels(common, H, bindings, mostFlops) {
     kernel: "attention_images",
     overrides: {},
     params: { T, q_width, S, width },
-    grid: fold(ceil(Math.max(T * q_width, S * width), 64)),
+    grid: fold(Math.max(T, S)),
     bindings: { q, k, v, q_image, k_image, v_image },
   };
   const images = { q: q_image, k: k_image, v: v_image, [NEAREST]: NEAREST };

@@ -113,7 +113,7 @@ def _poisoned_images(S: int, q_width: int, width: int) -> Dispatch:
     sizes = {"T": S, "q_width": q_width, "S": S, "width": width}
     images = {f"{name}_image": f"{name}_image:{width}*{S}" for name in "kv"}
     images["q_image"] = f"q_image:{q_width}*{S}"
-    return Dispatch("attention_images", {}, sizes, fold(-(-S * q_width // 64)), dict.fromkeys("qkv", "nan") | images)
+    return Dispatch("attention_images", {}, sizes, fold(S), dict.fromkeys("qkv", "nan") | images)
 
 
 def check_attention(driver, c: Attention) -> None:

@@ -83,15 +83,17 @@ TEXELS = {
     ),
 }
 IMAGES = {
-    "the values' rows in the keys' image": (
-        "textureStore(k_image, at, k[i])",
-        "textureStore(k_image, at, v[i])",
+    "the values' rows in the keys' image": ("k[row * p.width + x]", "v[row * p.width + x]", texels()),
+    "rows and columns exchanged": (
+        "textureStore(k_image, vec2u(x, row)",
+        "textureStore(k_image, vec2u(row, x)",
         texels(),
     ),
-    "rows and columns exchanged": ("vec2u(i % p.width, i / p.width)", "vec2u(i / p.width, i % p.width)", texels()),
-    "the last texels left out": ("(i < p.S * p.width)", "(i + 4 < p.S * p.width)", texels()),
-    "queries of another row": ("i / p.q_width), q[i]", "(i + 1) / p.q_width), q[i]", texels()),
-    "the last queries left out": ("(i < p.T * p.q_width)", "(i + 4 < p.T * p.q_width)", texels()),
+    "the last texels left out": ("x < p.width; x += 16", "x + 4 < p.width; x += 16", texels()),
+    "the last row left out": ("row < p.S)", "row + 1 < p.S)", texels()),
+    "queries of another row": ("q[row * p.q_width", "q[(row + 1) * p.q_width", texels()),
+    "the last queries left out": ("x < p.q_width; x += 16", "x + 4 < p.q_width; x += 16", texels()),
+    "the last token left out": ("row < p.T)", "row + 1 < p.T)", texels()),
 }
 ONCE = {
     "without scale": ("* (p.scale * LOG2_E)", "* LOG2_E", once()),
