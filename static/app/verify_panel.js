@@ -30,7 +30,7 @@ class VerifyPanel {
     // A proof holds for the prompt it was made on: another model or prompt starts without one.
     store.on(["entry", "engine", "shown"], ({ engine }) => {
       if (this.running) return this.running.abort();
-      const words = engine?.kind === "server" ? "computed by the oracle" : "not verified here";
+      const words = engine?.kind === "server" ? "oracle’s numbers" : "not verified here";
       store.set({ proof: { verdict: "none", words } });
       this.results.replaceChildren();
       this.say("");

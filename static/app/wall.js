@@ -43,7 +43,8 @@ export class Wall {
     this.order = h("p", { class: "small dim", id: "wall-order-note", role: "status" });
     panelTop(byId("wall-title"), this.about);
     const window = h("div", { class: "wall-scroll" }, this.box);
-    this.panel.append(orderTools(), this.order, window, this.readout, knownHeads());
+    const named = h("div", {}, window, this.readout); // the line stays beside the wall and never covers what is above it
+    this.panel.append(orderTools(), this.order, named, knownHeads());
     const open = () => this.grid.querySelector("[aria-selected='true']");
     this.scroll = wallScroll(window, () => /** @type {HTMLElement | null} */ (open()));
     /** An example or a link chose the head of the picture that is on its way. */

@@ -165,8 +165,20 @@ def test_no_button_of_the_top_bar_stands_alone_on_a_line(page: Page):
     tops = "[...document.querySelectorAll('.top > button')].map((button) => button.getBoundingClientRect().top)"
     for width in (320, 360, 390, 412, 430, 600):
         page.set_viewport_size({"width": width, "height": 800})
-        lines = page.evaluate(tops)
-        assert all(lines.count(top) > 1 for top in lines), (width, lines)
+        for proof in ("not verified here", "oracle’s numbers", "verifying", "out of tolerance"):
+            page.evaluate("(words) => (document.querySelector('#proof-badge').textContent = words)", proof)
+            lines = page.evaluate(tops)
+            assert all(lines.count(top) > 1 for top in lines), (width, proof, lines)
+    page.evaluate("document.querySelector('#proof-badge').textContent = 'not verified here'")
+
+
+def test_line_that_names_a_head_covers_nothing_above_the_wall(page: Page):
+    """On a phone it sticks to the screen's edge while the wall goes on below, and stays beside the wall."""
+    page.set_viewport_size({"width": 390, "height": 800})
+    top = "document.querySelector('{}').getBoundingClientRect().top"
+    page.set_viewport_size({"width": 390, "height": int(page.evaluate(top.format("#wall-title"))) + 40})
+    assert page.evaluate(f"{top.format('#wall-title')} < innerHeight && {top.format('.wall-scroll')} > innerHeight")
+    assert page.evaluate(f"{top.format('#wall-readout')} >= {top.format('.wall-scroll')}")
 
 
 def test_top_bar_of_a_long_model_name_is_not_cut(page: Page):
