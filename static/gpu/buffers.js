@@ -78,8 +78,20 @@ export class Buffers {
       this.byName.delete(name);
       Buffers.live -= 1;
       Buffers.liveBytes -= buffer.size;
-      if (this.pooled && !this.scope.refused) this.kernels.pool.give(buffer); // one without memory would fail who takes it
+      if (this.pooled) this.#giveBack(buffer);
       else buffer.destroy();
     }
+  }
+
+  /**
+   * Back into the pool, unless the device made none: one without memory would fail who takes it. Work that is given up may free
+   * its buffers before the device has said so.
+   * @param {GPUBuffer} buffer
+   */
+  #giveBack(buffer) {
+    const { scope, kernels } = this;
+    const settle = () => (scope.refused ? buffer.destroy() : kernels.pool.give(buffer));
+    if (scope.open) scope.judged.then(settle, () => buffer.destroy());
+    else settle();
   }
 }

@@ -37,6 +37,8 @@ export class Scope {
     this.device = device;
     /** The first call that was refused, as far as the device has said. @type {GPUError | null} */
     this.refused = null;
+    /** Of how many calls it has not said so yet. */
+    this.open = 0;
     /** Resolves when it has said so of all calls so far. @type {Promise<void>} */
     this.judged = Promise.resolve();
   }
@@ -52,8 +54,10 @@ export class Scope {
       return make();
     } finally {
       const said = filters.map(() => gpu.popErrorScope()).reverse(); // the last one pushed is the first one out
+      this.open += 1;
       this.judged = Promise.all([this.judged, ...said]).then(([, ...errors]) => {
         this.refused ??= errors.find((error) => error !== null) ?? null;
+        this.open -= 1;
       });
       this.judged.catch(() => {}); // the device is lost, which who waits is told
     }

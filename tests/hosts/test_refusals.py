@@ -83,6 +83,31 @@ def test_buffer_that_the_device_did_not_make_is_not_handed_on(llama):
     assert llama.ask(WITHOUT_MEMORY) == ["KernelError", [1, 2, 3, 4]]
 
 
+GIVEN_UP_WITHOUT_MEMORY = """async () => {
+  const { gpu } = model.kernels;
+  const create = gpu.createBuffer;
+  gpu.createBuffer = (given) => create.call(gpu, { ...given, usage: 0 });
+  const sizes = [["x", 5_000_016]]; // nobody else's size
+  new Buffers(model.kernels, sizes).destroy(); // as what is cancelled does
+  gpu.createBuffer = create;
+  const seen = [];
+  for (const wait of [0, 1]) {
+    if (wait) await gpu.queue.onSubmittedWorkDone();
+    const buffers = new Buffers(model.kernels, sizes);
+    buffers.write({ x: Uint32Array.of(1, 2, 3, 4) });
+    seen.push(await buffers.read([["x", 4]]).then(([x]) => [...new Uint32Array(x)], (error) => error.name));
+    buffers.destroy();
+  }
+  const again = model.kernels.pool.take(5_000_016);
+  model.kernels.pool.give(again);
+  return [...seen, again instanceof GPUBuffer];
+}"""
+
+
+def test_buffer_of_work_given_up_is_handed_on_only_if_the_device_made_it(llama):
+    assert llama.ask(GIVEN_UP_WITHOUT_MEMORY) == [[1, 2, 3, 4], [1, 2, 3, 4], True]
+
+
 def test_refused_write_of_weights_fails_their_upload_alone(llama):
     script = """async () => {
       const { Model } = await import("/static/gpu/runtime.js");
