@@ -55,7 +55,11 @@ export class HeadData {
   async row(query, noFirst) {
     const { T } = this.trace.shape;
     const region = { row0: query, rows: 1, col0: 0, cols: T };
-    if (!this.every && !this.rows.has(query)) this.rows.set(query, this.#read(region, 1, T));
+    if (!this.every && !this.rows.has(query)) {
+      const asked = this.#read(region, 1, T);
+      this.rows.set(query, asked);
+      asked.catch(() => this.rows.delete(query)); // it may come the next time
+    }
     const cells = this.rows.get(query) ?? this.every?.then((all) => all.subarray(query * T, (query + 1) * T));
     const raw = Float32Array.from(await /** @type {Promise<Float32Array>} */ (cells));
     return maskPixels(noFirst ? withoutFirst(raw, region, raw) : raw, region, 1, region.cols, this.rule);

@@ -1,4 +1,5 @@
 // Runs the page's pure functions in Node and prints what tests/page/test_types.py looks at, as one JSON object.
+import { HeadData } from "../../static/app/head_data.js";
 import { rankStory } from "../../static/app/rank_plot.js";
 import { registerHooks } from "node:module";
 import { cividis, inkOn } from "../../static/lib/colours.js";
@@ -174,6 +175,15 @@ async function serverTrace() {
   return { failure, again, asked, after };
 }
 
+/** A row of a head, from a trace that fails once: what it says, and what it gives the next time. */
+async function headRows() {
+  const answers = [Promise.reject(new Error("refused")), Promise.resolve(Float32Array.of(0.25, 0.75))];
+  const trace = { shape: { T: 2 }, window: () => answers.shift() };
+  const data = new HeadData(trace, { window: 0, sinks: 0 }, 0, 0);
+  const row = () => data.row(1, false).then((cells) => [...cells], (error) => error.message);
+  return [await row(), await row()];
+}
+
 const encode = (text) => new TextEncoder().encode(text);
 const [tokyo, thumb] = [encode("東"), encode("👍")];
 console.log(
@@ -189,6 +199,7 @@ console.log(
     windows: windows(),
     stories: [rankStory([38, 3, 0], ","), rankStory([0, 0], "·a"), rankStory([400, 120, 5], "x")],
     serverTrace: await serverTrace(),
+    headRows: await headRows(),
     shared: sharedCharacters([
       encode("a"),
       tokyo.subarray(0, 2),

@@ -96,6 +96,10 @@ def test_server_trace_asks_again_after_a_failure_and_says_when_it_is_gone(found:
     }
 
 
+def test_row_of_a_head_that_failed_is_asked_for_again(found: dict):
+    assert found["headRows"] == ["refused", [0.25, 0.75]]
+
+
 def test_rank_story_quotes_its_token(found: dict):
     assert found["stories"] == [
         "“,” starts at rank 39 and is first from layer 1 on.",
