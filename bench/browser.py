@@ -66,7 +66,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 @contextmanager
 def serving(files: Mapping[str, Path]) -> Iterator[str]:
     """The small server on a free port; gives its origin."""
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (Handler,), {"files": dict(files)}))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (Handler,), {"files": files}))
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
@@ -111,7 +111,10 @@ class Browser:
 
 @contextmanager
 def open_browser(files: Mapping[str, Path] | None = None, software: bool = True) -> Iterator[Browser]:
-    """Chromium on SwiftShader, or with software=False on the machine's GPU. Raises Unavailable without one."""
+    """Chromium on SwiftShader, or with software=False on the machine's GPU. Raises Unavailable without one.
+
+    files: folder by name; the caller may add some while the browser is open.
+    """
     try:
         from playwright.sync_api import sync_playwright
     except ImportError as error:
@@ -120,7 +123,7 @@ def open_browser(files: Mapping[str, Path] | None = None, software: bool = True)
     if program is None:
         raise Unavailable("Chromium is missing; `python3 play.py test` sets it up.")
     flags = [*FLAGS, *(SWIFTSHADER if software else REAL_GPU)]
-    with serving(files or {}) as origin, sync_playwright() as playwright:
+    with serving({} if files is None else files) as origin, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=flags, headless=True)
         try:
             yield Browser(browser, origin)

@@ -9,17 +9,9 @@ waits for and a GPU's watchdog sees.
 import sys
 
 from bench.browser import Tab, open_browser
-from bench.whole import folder, prompt
+from bench.whole import LOAD, folder, prompt
 
 SETUP = """async () => {
-  const { requestDevice } = await import("/static/gpu/device.js");
-  const { Model } = await import("/static/gpu/runtime.js");
-  const { checkWeights, openSafetensors } = await import("/static/lib/safetensors.js");
-  const get = (name) => fetch(`/files/smollm2/${name}`);
-  const config = await (await get("config.json")).json();
-  const bytes = new Uint8Array(await (await get("model.safetensors")).arrayBuffer());
-  const source = checkWeights(new Map(openSafetensors(bytes)));
-  globalThis.model = await Model.load(await requestDevice(), { config, source });
   await model.warmAll();
   globalThis.submits = [];
   globalThis.alone = false; // one submit after the other, and none sized by how long it took
@@ -64,6 +56,7 @@ def line(tab: Tab, words: str, what: str, tokens: int, learnt: bool) -> None:
 def main(lengths: list[int]) -> None:
     with open_browser({"smollm2": folder()}) as browser:
         tab = browser.tab()
+        tab.ask(LOAD)
         tab.ask(SETUP)
         print(f"{'':<28}{'submits':>8}{'longest':>9}{'all ms':>9}   budget")
         line(tab, "warm up", "", 14, False)

@@ -54,9 +54,9 @@ def mirror(node):
 
 
 @pytest.fixture(scope="module")
-def browser(chromium) -> Iterator[Browser]:
+def browser() -> Iterator[Browser]:
     """A page with the host's modules; one device serves all models of a file."""
-    with open_browser(chromium) as opened:
+    with open_browser() as opened:
         yield opened
 
 

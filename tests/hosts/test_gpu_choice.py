@@ -9,7 +9,6 @@ import pytest
 
 from tests.blocks import in_blocks, widened
 from tests.checkpoints import checkpoint
-from tests.hosts.browser import open_browser
 from tests.hosts.numbers import log_softmax
 from tests.tolerances import HOST_LOGPROB, HOST_PATTERN
 from webgpu.variants import first_choice
@@ -70,14 +69,13 @@ def test_model_in_blocks_as_on_a_gpu_agrees_with_its_numbers_in_float32(load, tm
 
 
 @pytest.mark.chromium
-def test_model_in_the_page_as_on_a_gpu_agrees_with_transformers(chromium):
+def test_model_in_the_page_as_on_a_gpu_agrees_with_transformers(browser):
     expected = checkpoint("llama-f16")
     ids = expected.input_ids.tolist()
-    with open_browser(chromium) as browser:
-        browser.open("llama-f16", expected.folder)
-        wanted = browser.ask(RUN, ids)["generated"]
-        assert browser.ask(FORCE, GPU) | GPU == browser.ask(FORCE, {})
-        answer = browser.ask(RUN, ids)
+    browser.open("llama-f16", expected.folder)
+    wanted = browser.ask(RUN, ids)["generated"]
+    assert browser.ask(FORCE, GPU) | GPU == browser.ask(FORCE, {})
+    answer = browser.ask(RUN, ids)
     pattern = np.array(answer["pattern"]).reshape(expected.attentions[2].shape)
     assert np.abs(pattern - expected.attentions[2]).max() < HOST_PATTERN
     logprobs = log_softmax(np.array(answer["logits"]).reshape(len(ids), -1))

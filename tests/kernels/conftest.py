@@ -21,7 +21,7 @@ def swiftshader():
 
 
 @pytest.fixture(scope="module")
-def tint(chromium):
+def tint():
     """Tint on SwiftShader, in Chromium."""
-    with open_browser(chromium) as browser:
+    with open_browser() as browser:
         yield drivers.Chromium(browser.ask)

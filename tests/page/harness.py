@@ -27,6 +27,9 @@ SMALL_MS = 60_000
 """The small model on a software GPU takes a second; a busy machine gets a minute."""
 LARGE_MS = 420_000
 """SmolLM2-135M on a software GPU: download, hash, upload and a prompt, on two busy cores."""
+# The page's own modules, by the address that it loaded them from: another address would be another copy.
+OWN = """globalThis.own = (name) => import([...document.querySelectorAll("link[rel=modulepreload]")]
+  .map((link) => link.href).find((href) => href.endsWith(name)));"""
 
 
 @dataclass
@@ -128,8 +131,12 @@ class Held:
 
 
 def watch(context: BrowserContext, allowed: tuple[str, ...] = ()) -> Watched:
-    """A new page whose mistakes are collected. allowed: parts of console messages that the test provokes on purpose."""
+    """A new page whose mistakes are collected, and whose scripts have own("/app/state.js").
+
+    allowed: parts of console messages that the test provokes on purpose.
+    """
     page = context.new_page()
+    page.add_init_script(OWN)
     watched = Watched(page, context)
 
     def note(kind: str, text: str) -> None:

@@ -12,11 +12,7 @@ from tests.tolerances import PAGE_HEAP_BYTES, PAGE_NODES
 
 pytestmark = [pytest.mark.chromium, pytest.mark.slow]
 
-# The page's own modules, by the address that it loaded them from: another address would be another copy.
-OWN = """const own = (name) => import([...document.querySelectorAll('link[rel=modulepreload]')]
-  .map((link) => link.href).find((href) => href.endsWith(name)));"""
 PROMPTS = """async ([start, count]) => {
-  OWN
   const { setPrompt } = await own("/app/session.js");
   const { store } = await own("/app/state.js");
   const wall = document.querySelector("#wall");
@@ -32,12 +28,11 @@ PROMPTS = """async ([start, count]) => {
     const sampling = { maxTokens: 3, temperature: i % 2, topK: 4, topP: 1, seed: i };
     for await (const _ of store.state.engine.generate(ids, sampling));
   }
-}""".replace("OWN", OWN)
+}"""
 DEVICE = """async () => {
-  OWN
   const { Buffers } = await own("/gpu/buffers.js");
   return [Buffers.live, Buffers.liveBytes];
-}""".replace("OWN", OWN)
+}"""
 
 
 def counts(page: Page, session: CDPSession) -> dict[str, float]:

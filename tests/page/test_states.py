@@ -58,8 +58,6 @@ def test_generate_waits_for_the_picture_of_the_prompt_in_the_box(page: Page):
 
 
 CUTS = """async () => {
-  const own = (name) => import([...document.querySelectorAll('link[rel=modulepreload]')]
-    .map((link) => link.href).find((href) => href.endsWith(name)));
   const [{ store }, { setPrompt }] = [await own("/app/state.js"), await own("/app/session.js")];
   const asked = [];
   const { tokens } = store.state;

@@ -115,8 +115,7 @@ def test_page_says_when_pytorch_has_come(watched: Watched, small_server: Server)
 
 # The run says a quarter of itself and then stands until finish().
 STANDS = """async () => {
-  const at = [...document.querySelectorAll("link[rel=modulepreload]")].map((link) => link.href);
-  const { store } = await import(at.find((href) => href.endsWith("/app/state.js")));
+  const { store } = await own("/app/state.js");
   const { engine } = store.state;
   const run = engine.run;
   const gate = new Promise((resolve) => (globalThis.finish = resolve));

@@ -16,8 +16,7 @@ pytestmark = pytest.mark.chromium
 
 # From here on a prompt runs when release() lets it; one that gave way meanwhile ends as it does in the engine.
 HOLD = """async () => {
-  const at = [...document.querySelectorAll("link[rel=modulepreload]")].map((link) => link.href);
-  const { store } = await import(at.find((href) => href.endsWith("/app/state.js")));
+  const { store } = await own("/app/state.js");
   const { engine } = store.state;
   const run = engine.run;
   globalThis.asked = 0;
@@ -147,8 +146,7 @@ def test_the_example_that_is_shown_moves_the_view_at_once(held: Page):
 
 # What stands in the panels at every frame, each once. Nothing is shown before it is in hand, however long that takes.
 FRAMES = """async () => {
-  const at = [...document.querySelectorAll("link[rel=modulepreload]")].map((link) => link.href);
-  const { LONGEST_MS } = await import(at.find((href) => href.endsWith("/app/ahead.js")));
+  const { LONGEST_MS } = await own("/app/ahead.js");
   const timer = globalThis.setTimeout;
   globalThis.setTimeout = (run, ms) => (ms === LONGEST_MS ? 0 : timer(run, ms));
   const text = (selector) => document.querySelector(selector)?.textContent;
@@ -167,8 +165,7 @@ FRAMES = """async () => {
 }"""
 # The lens waits for this.
 HOLD_LENS = """async () => {
-  const at = [...document.querySelectorAll("link[rel=modulepreload]")].map((link) => link.href);
-  const { store } = await import(at.find((href) => href.endsWith("/app/state.js")));
+  const { store } = await own("/app/state.js");
   const trace = Object.getPrototypeOf(store.state.trace);
   const { lensAt } = trace;
   const gate = new Promise((resolve) => (globalThis.releaseLens = () => (trace.lensAt = lensAt, resolve())));
