@@ -9,8 +9,8 @@ import { MEMORY, Scope } from "./scopes.js";
 /** @typedef {import("./kernels.js").Kernels} Kernels */
 
 /**
- * Buffers by name, and the scope of the work that they are for; a new one holds whatever was left in it. `Buffers.live` and `Buffers.liveBytes` count those made and not
- * freed yet, over all models: a test watches them.
+ * Buffers by name, and the scope of the work that they are for; a new one holds whatever was left in it. `Buffers.live` and
+ * `Buffers.liveBytes` count those made and not freed yet, over all models: a test watches them.
  */
 export class Buffers {
   static live = 0;

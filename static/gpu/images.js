@@ -4,6 +4,7 @@
  * @module
  */
 import { MAX_IMAGE, NEAREST } from "./dispatch.js";
+import { MEMORY } from "./scopes.js";
 
 /** @type {GPUTextureFormat} */
 const IMAGE_FORMAT = "rgba32float";
@@ -35,10 +36,24 @@ export class Images {
     let image = this.byName.get(name);
     if (!image || image.width < width || image.height < height) {
       const sides = image ? [grown(width, image.width), grown(height, image.height)] : [width, height];
-      image = this.gpu.createTexture({ label: name, size: sides, format: IMAGE_FORMAT, usage: 0x4 | 0x8 }); // TEXTURE | STORAGE
-      this.byName.set(name, image);
+      image = this.#make(name, sides);
     }
     return image.createView();
+  }
+
+  /**
+   * An image that the device refuses fails the call that binds it, as a buffer does, and is not kept for the next.
+   * @param {string} name @param {number[]} size
+   */
+  #make(name, size) {
+    for (const filter of MEMORY) this.gpu.pushErrorScope(filter);
+    const image = this.gpu.createTexture({ label: name, size, format: IMAGE_FORMAT, usage: 0x4 | 0x8 }); // TEXTURE | STORAGE
+    this.byName.set(name, image);
+    Promise.all(MEMORY.map(() => this.gpu.popErrorScope())).then(
+      (errors) => errors.some((error) => error) && this.byName.get(name) === image && this.byName.delete(name),
+      () => {}, // the device is lost
+    );
+    return image;
   }
 }
 

@@ -1,7 +1,7 @@
 """What the device refuses is told to whose work it was, and to nobody else: WebGPU itself names nobody.
 
 Plan: a prompt, a question, a text and a read whose buffer the device refuses, each beside one of the same kind that is
-right, in both orders; an upload; a buffer without memory is not handed to the next who needs one of its size.
+right, in both orders; an upload; a buffer or an image without memory is not handed to the next who needs one.
 """
 
 import pytest
@@ -126,3 +126,27 @@ def test_refused_write_of_weights_fails_their_upload_alone(llama):
       return found;
     }"""
     assert llama.ask(script) == ["KernelError", 321]
+
+
+IMAGE_REFUSED = """async () => {
+  const { gpu, images } = model.kernels;
+  const create = gpu.createTexture;
+  const { choice, warmed } = model;
+  Object.assign(model, { choice: { ...choice, attention: "texels" }, warmed: true });
+  const logits = async () => {
+    const trace = await model.run(Array.from({ length: 90 }, (_, i) => i + 7));
+    try { return (await trace.logits(89)).join(); } finally { trace.destroy(); }
+  };
+  const right = await logits();
+  images.byName.clear();
+  gpu.createTexture = (given) => create.call(gpu, { ...given, size: [9000, 9000] }); // beyond every device's default
+  const told = await logits().catch((error) => error.name);
+  gpu.createTexture = create;
+  const answer = [told, images.byName.size, (await logits()) === right, images.byName.size];
+  Object.assign(model, { choice, warmed });
+  return answer;
+}"""
+
+
+def test_image_that_the_device_did_not_make_is_not_handed_on(llama):
+    assert llama.ask(IMAGE_REFUSED) == ["KernelError", 0, True, 3]
