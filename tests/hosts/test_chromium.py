@@ -128,7 +128,7 @@ def test_two_hundred_runs_leave_the_device_s_memory_where_it_was(llama):
     script = """async () => {
       const held = async () => {
         await model.kernels.fence();
-        await new Promise((resolve) => setTimeout(resolve, 20)); // what was given up goes back when the device has taken its calls
+        await new Promise((resolve) => setTimeout(resolve, 20)); // what was given up goes back a little later
         return [Buffers.live, Buffers.liveBytes, model.kernels.pool.free.size, model.kernels.pool.heldBytes];
       };
       const round = async (i) => {
