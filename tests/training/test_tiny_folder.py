@@ -126,3 +126,16 @@ def test_card_never_claims_texts_that_were_not_given(card, tiny):
 def test_end_of_text_id_is_the_configs(tiny):
     config = json.loads((tiny / "config.json").read_text("utf-8"))
     assert config["eos_token_id"] == 0
+
+
+def test_opening_says_truly_that_what_comes_after_it_cannot_matter(tiny):
+    """Another word after “it” changes no bit of what its row reads, nor of what comes next."""
+    prompt = json.loads((tiny / "prompts.json").read_text("utf-8"))["prompts"][0]
+    assert "What comes after “it” is not read yet and cannot matter." in prompt["says"]
+    tokens, model = load_tokenizer(tiny), load_model(tiny)
+    texts = [prompt["text"], prompt["text"].replace("tired", "soft")]
+    assert texts[0] != texts[1]
+    tired, soft = (trace(model, tokens.encode(text), include=["pattern", "logits"]) for text in texts)
+    assert torch.equal(tired["pattern"][:, :, prompt["query"]], soft["pattern"][:, :, prompt["query"]])
+    assert torch.equal(tired["logits"][prompt["query"]], soft["logits"][prompt["query"]])
+    assert not torch.equal(tired["logits"][-1], soft["logits"][-1])  # control: the last row does read it

@@ -57,8 +57,8 @@ def _coreference(probe: Probe, report: Report) -> Claim:
         head=report.reference_head(),
         query=last(ids, probe.one(" it")),
         keys=(ids.index(probe.one(" cat")),),
-        why="from “it” this head looks back at “cat”, not at “mat”, and the likeliest next word is what a "
-        "cat does, “{next}”",
+        why="from “it” this head looks back at “cat”, not at “mat”. What comes after “it” is not read yet and "
+        "cannot matter. The likeliest next word is what a cat does, “{next}”",
     )
 
 
