@@ -144,7 +144,7 @@ fn main(@builtin(workgroup_id) id: vec3u, @builtin(num_workgroups) groups: vec3u
   }
   while (s < end) {
     let keys = s + order;
-    let at = vec2f(x0, (f32(min(keys.x, p.S - 1)) + 0.5) * down);
+    let at = vec2f(x0, (f32(min(keys.x, end - 1)) + 0.5) * down);
     let y = scores(at); let x = Rows(masked(y.a, pa, keys), masked(y.b, pb, keys));
     let top = Each(highest(x.a, t.m.a), highest(x.b, t.m.b));
     t = added(t, at, top, Rows(seen(weigh(x.a, top.a), x.a), seen(weigh(x.b, top.b), x.b)));

@@ -1,8 +1,8 @@
 """Attention in every variant against the formula in float64; the pattern along with it.
 
 Plan: every head dimension x every length x every grouping (slow); a quick slice of the same; windows with and without
-sinks; a chunk against a cache; one token against a cache; scores above the largest f16; rows that see nothing;
-causality bit for bit; a long text within the turn limit.
+sinks; a chunk against a cache; one token against a cache; scores above the largest f16; rows that see nothing; keys
+that no row sees; causality bit for bit; a long text within the turn limit.
 """
 
 import itertools
@@ -18,7 +18,7 @@ from tests.kernels.attention_checks import (
     check_growing_images,
     run_attention,
 )
-from tests.tolerances import KERNEL_F16_STORAGE
+from tests.tolerances import KERNEL_ERROR_FLOOR, KERNEL_F16_STORAGE
 from webgpu import ops
 
 pytestmark = pytest.mark.gpu
@@ -67,6 +67,19 @@ def test_attention_every_length_agrees(driver, H, heads):
 def test_attention_in_registers_every_length_agrees(driver, H, heads, variant):
     for T in LENGTHS:
         check_attention(driver, Attention(T, *heads, H=H, variant=variant))
+
+
+@pytest.mark.parametrize("variant", [name for name in VARIANTS if name != "once"])
+def test_attention_keys_after_the_last_row_do_not_matter(driver, variant):
+    c = Attention(37, 4, 2, H=16, S=52, variant=variant)
+    a = c.arrays()
+    a["k"][c.T :] = a["v"][c.T :] = np.nan
+    seen = replace(c, S=c.T)
+    o, lse, _ = attention_formula(seen, {**a, "k": a["k"][: c.T], "v": a["v"][: c.T]}, "f8")
+    got = run_attention(driver, c, a)
+    most = KERNEL_F16_STORAGE if variant == "tile_f16" else KERNEL_ERROR_FLOOR
+    assert np.abs(got["o"] - o).max() <= most
+    assert np.abs(got["lse"] - lse).max() <= most
 
 
 @pytest.mark.parametrize("H", [4, 20, 64, 128, 256])
