@@ -3,8 +3,10 @@ import { count, plural } from "../lib/numbers.js";
 import { tokenChips } from "./chips.js";
 import { beforePaint, byId, h } from "./dom.js";
 import { examples, writePrompt } from "./examples.js";
+import { newEntry } from "./link.js";
 import { progressLine } from "./progress.js";
-import { store } from "./state.js";
+import { setPrompt } from "./session.js";
+import { store, wished } from "./state.js";
 
 /** Eight whole lines: the longest example on a phone. */
 const TALLEST_PX = 208;
@@ -18,8 +20,7 @@ export function mountPrompt() {
   const error = h("p", { id: "prompt-error", class: "error", role: "alert" });
   const note = h("p", { id: "prompt-note", class: "small dim", role: "status" });
   const { buttons, says } = examples();
-  const clear = h("button", { type: "button", class: "quiet", text: "Clear", onclick: () => (writePrompt("", { now: true }), box.focus()) });
-  buttons.append(clear);
+  buttons.append(clearButton(box));
   const chips = tokenChips();
   const meta = h("div", { class: "prompt-meta" }, counter, chips.details, progressLine(), h("span", { class: "spacer" }), buttons);
   byId("prompt-body").append(error, note, chips.element, meta, says);
@@ -46,6 +47,35 @@ export function mountPrompt() {
     error.hidden = !promptError;
     box.setAttribute("aria-invalid", String(promptError !== null));
   });
+}
+
+/**
+ * Empties the box; then, in the same place, brings back what stood there and how it was looked at, as Back does. A text box takes
+ * back what a person typed, and not what a script wrote into it.
+ * @param {HTMLTextAreaElement} box
+ */
+function clearButton(box) {
+  /** What was cleared last, for as long as the box is empty. @type {{entry: unknown, prompt: string, view: Partial<import("./state.js").View>} | null} */
+  let cleared = null;
+  const clear = () => {
+    const { entry, prompt, layer, head, token, key, depth, target, zoom } = wished(store.state);
+    newEntry();
+    cleared = prompt === "" ? null : { entry, prompt, view: { layer, head, token, key, depth, target, zoom } };
+    writePrompt("", { now: true });
+    box.focus();
+  };
+  const undo = (/** @type {NonNullable<typeof cleared>} */ { prompt, view }) => {
+    newEntry();
+    setPrompt(prompt, { now: true, view });
+    goToPrompt();
+  };
+  const button = h("button", { type: "button", class: "quiet", id: "clear", text: "Clear", onclick: () => (cleared ? undo(cleared) : clear()) });
+  store.on(["prompt", "entry"], ({ prompt, entry }) => {
+    if (prompt !== "" || cleared?.entry !== entry) cleared = null; // another model's ids and heads mean nothing in this one
+    button.textContent = cleared ? "Undo" : "Clear";
+    button.title = cleared ? "Bring the cleared prompt back, and how it was looked at" : "";
+  });
+  return button;
 }
 
 /** After something that changed the prompt from elsewhere: shows it, with the cursor at its end. */

@@ -84,7 +84,7 @@ export function orderWords(state, listed, { L, N }) {
   const score = order ? SCORES[partsOf(order).score] : null;
   const on = partsOf(order ?? "").from === "measured" ? measuredOn(state.entry, partsOf(order ?? "").score) : "";
   if (order && listed.every((place) => Number.isNaN(orderScore(state, place))) && listed.length === L * N)
-    return `No query has a ${score?.name} score in this prompt: nothing in it repeats.`;
+    return `No query has ${/^[aeiou]/.test(score?.name ?? "") ? "an" : "a"} ${score?.name} score in this prompt: nothing in it repeats.`;
   const part = promptScores && partsOf(order ?? "").from === "prompt" && promptScores.tokens < (trace?.shape.T ?? 0);
   const whole = listed.length === L * N ? "" : `${plural(listed.length, "head")} of ${L * N}. `;
   return `${whole}${score ? `${score.name}: ${score.about}` : ""}${on ? `; ${on}` : ""}${part ? `, over the first ${promptScores.tokens} tokens` : ""}`;

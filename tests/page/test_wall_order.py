@@ -136,6 +136,7 @@ def test_prompt_without_repeats_says_that_nothing_repeats(page: Page):
     open_link(page, "#p=the&o=prompt.induction")
     wait_picture(page)
     page.wait_for_selector("#wall-order-note:has-text('nothing in it repeats')")
+    assert page.locator("#wall-order-note").text_content().startswith("No query has an induction score in this prompt")
 
 
 def test_wall_of_many_layers_uses_the_width_there_is(page: Page):
