@@ -1,4 +1,5 @@
 // One cell of the lens: what the model would say if it stopped there, and how a chosen token climbs through depth.
+import { unmarked } from "../lib/glyphs.js";
 import { count, three } from "../lib/numbers.js";
 import { glyphs, spelled } from "./glyphs.js";
 import { byId, h } from "./dom.js";
@@ -125,7 +126,7 @@ function targetField() {
     id: "target",
     autocomplete: "off",
     spellcheck: "false",
-    "aria-label": "Token to follow, as text; a leading space counts",
+    "aria-label": "Token to follow, as text; a leading space counts, and may be written ·",
     "aria-describedby": "target-note",
   });
   const note = h("p", { class: "small dim", id: "target-note" });
@@ -136,9 +137,12 @@ function targetField() {
     title: "Follow the model's own first choice",
     onclick: () => store.set({ target: null }),
   });
+  /** The token that the note is about. @type {number | null} */
+  let told = null;
   const take = () => {
-    const { id, words } = firstToken(field.value);
+    const { id, words } = meantToken(field.value);
     note.textContent = words;
+    told = id ?? store.state.target;
     if (id !== null) store.set({ target: id });
   };
   field.addEventListener("change", take);
@@ -148,6 +152,7 @@ function targetField() {
     const followedNow = followed(state);
     field.placeholder = followedNow === null ? "" : glyphOf(followedNow);
     automatic.setAttribute("aria-pressed", String(target === null));
+    if (target !== told) [told, note.textContent] = [target, ""]; // chosen elsewhere: what was said of another is over
     const outside = target !== null && trace && target >= trace.shape.V;
     if (outside) note.textContent = `This model has no token ${count(target)}; following its first choice.`;
     if (target !== null && tokens && trace && document.activeElement !== field) field.value = outside ? "" : tokens.decode([target]);
@@ -157,17 +162,21 @@ function targetField() {
 }
 
 /**
- * The token that a text begins with, or null, and what there is to say of it.
+ * The token that a text means, or null, and what there is to say of it. What is one token as it is typed is that one; else the
+ * marks of blanks are read as blanks (the page writes tokens so), and a word may be one token with a space before it alone.
  * @param {string} text @returns {{id: number | null, words: string}}
  */
-function firstToken(text) {
-  /** @type {number[]} */
-  let ids = [];
+function meantToken(text) {
+  const cut = (/** @type {string} */ part) => store.state.tokens?.encode(part) ?? [];
   try {
-    ids = store.state.tokens?.encode(text) ?? [];
+    const written = unmarked(text);
+    const [typed, read, spaced] = [text, written, ` ${written}`].map((part) => /** @type {number[]} */ (cut(part)));
+    if (typed.length === 0) return { id: null, words: "Type the token's text; a space before a word belongs to it." };
+    if (typed.length === 1) return { id: typed[0], words: "" };
+    if (read.length === 1) return { id: read[0], words: "" };
+    if (spaced.length === 1) return { id: spaced[0], words: `Following ${glyphOf(spaced[0])}, with the space that words begin with.` };
+    return { id: read[0], words: `That is ${read.length} tokens; following the first, ${glyphOf(read[0])}.` };
   } catch (error) {
     return { id: null, words: sentence(error) };
   }
-  if (ids.length === 0) return { id: null, words: "Type the token's text; a space before a word belongs to it." };
-  return { id: ids[0], words: ids.length > 1 ? `That is ${ids.length} tokens; following the first, ${glyphOf(ids[0])}.` : "" };
 }

@@ -30,6 +30,14 @@ export function glyphOf(c) {
   return c;
 }
 
+const BLANK_OF = new Map([" ", "\n", "\t"].map((blank) => [SHOWN[blank], blank]));
+
+/**
+ * The text that is meant by one written with the marks of blanks: "·it" is " it".
+ * @param {string} written
+ */
+export const unmarked = (written) => written.replace(/[·↵→]/gu, (mark) => BLANK_OF.get(mark) ?? mark);
+
 const BLANKS = /** @type {Record<string, string>} */ ({ " ": "space", "\n": "newline", "\t": "tab" });
 
 /**
