@@ -15,6 +15,16 @@ TURNS = (
     "What is compared took turns in the same minutes: times are medians of all turns (in brackets the least and the "
     "most), a verdict is the median of the turns' own ratios."
 )
+NOTES = """\
+Sizes are SmolLM2's: attention and decode with 9 query heads on 3 key/value heads of 64, products from 576 to 1536,
+the lens from 576 to 49152; the last table adds up the memory of its 30 layers, without the three images from which a
+CPU driver reads queries, keys and values (13.2 MB at 8,192 tokens, shared by all layers). Lines that name no place
+ran in Chromium. "Variant" is the one of our kernels that ran. "Of FMA" and "of read" are shares of ceilings measured
+beside that line, which differ from the heading's; the ceiling of reading is 64 MiB read once, so that "of read" can
+pass 100 % where what is read stays in a CPU's caches, as decode's 3.1 MB do. "Wrong" means that the peer's result
+failed the same check. "decode" is what a layer costs within a token, which waits once for all its layers; "waited
+for" is one call alone.
+"""
 TARGET_HEADS = ("target", "wanted", "measured", "verdict")
 BERTVIZ_S = (
     31.0  # model view of 144 heads at T = 128 in the same kind of browser, measured once (KERNELS study), not rerun
@@ -202,6 +212,15 @@ def target_cells(target: Target) -> list[str]:
     return [target.words, f"{sign} {target.wanted:g} {target.unit}", measured, target.verdict]
 
 
+def summary(found: Mapping[str, Any]) -> str:
+    """How many targets are met, and which are not."""
+    every = [target_cells(target) for target in targets(found)]
+    short = [f"{words} ({measured.partition(' (')[0] or verdict}, wanted {wanted})"
+             for words, wanted, measured, verdict in every if verdict != "met"]  # fmt: skip
+    rest = f"; not: {'; '.join(short)}" if short else ""
+    return f"{len(every) - len(short)} of {len(every)} targets are met{rest}."
+
+
 def model_lines(models: Mapping[str, Any]) -> list[str]:
     """Tokens per second of the whole model."""
     rows = []
@@ -240,8 +259,9 @@ def render(found: Mapping[str, Any]) -> str:
         *(f"A part failed: {problem}" for problem in found["problems"]),
     ]
     parts = [
-        head, grid(HEADS, operations(found)), model_lines(found["model"]),
-        grid(TARGET_HEADS, map(target_cells, targets(found))), memory_lines(found["memory"]),
+        head, [summary(found)], ["<details><summary>Every line of that run, and what its columns mean</summary>"],
+        NOTES.splitlines(), grid(HEADS, operations(found)), model_lines(found["model"]),
+        grid(TARGET_HEADS, map(target_cells, targets(found))), memory_lines(found["memory"]), ["</details>"],
     ]  # fmt: skip
     return "\n\n".join("\n".join(part) for part in parts if part)
 

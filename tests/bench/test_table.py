@@ -125,6 +125,17 @@ def test_render_shows_from_where_to_where_readings_go():
     assert table.TURNS in text and table.TURNS not in table.render(made_up()), "no run is said to be what it was not"
 
 
+def test_summary_counts_what_is_met_and_names_what_is_not():
+    found = by_turns()
+    words = table.summary(found)
+    verdicts = [target.verdict for target in table.targets(found)]
+    assert words.startswith(f"{verdicts.count('met')} of {len(verdicts)} targets are met; not: ")
+    assert "prefill T 512 against ORT WebGPU, no subgroups (9.5 x, wanted >= 10 x)" in words
+    assert "prefill T 1024 against ORT WebGPU, no subgroups (not measured, wanted >= 10 x)" in words
+    assert "to first heatmaps" not in words
+    assert words in table.render(found)
+
+
 def test_readme_shows_what_the_command_writes():
     readme = (ROOT / "README.md").read_text("utf-8")
     section = readme.partition(table.START)[2].partition(table.END)[0]
