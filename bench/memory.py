@@ -2,8 +2,8 @@
 
     state     q, k, v [T,heads,H] and lse [N,T] of every layer: everything a pattern can be rebuilt from
     passing   the scratch buffers of one forward, which takes at most 256 tokens at a time
-Not counted: two images of one layer's keys and values, 8 T K H bytes, where a CPU stands in for a GPU
-(webgpu/images.py).
+Not counted: where a CPU stands in for a GPU, three images of one layer's keys and values and of a chunk's queries,
+8 T K H bytes and at most 1,024 N H (webgpu/images.py).
 Nothing of size T x T is kept, so state is linear in T. For SmolLM2-135M's sizes.
 """
 

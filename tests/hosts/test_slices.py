@@ -96,7 +96,7 @@ def test_no_dispatch_of_a_prompt_or_a_lens_passes_its_budget():
 
 
 def test_images_are_made_in_the_submit_that_reads_them():
-    """One pair serves every run on a device, so what runs between two submits may write it."""
+    """One set serves every run on a device, so what runs between two submits may write it."""
     parsed, weights = placed(GOOD["smollm2"], "Q8_0")
     plans = prefill(parsed, weights, T=900, capacity=900, keep=TRACE, choice={"attention": "texels"}, submit_flops=MOST)
     parts = 0
@@ -149,7 +149,7 @@ def test_slices_change_no_number(blocks, load, monkeypatch, tmp_path):
 
 @pytest.mark.gpu
 def test_a_prompt_that_runs_between_the_submits_of_another_changes_no_number(load, monkeypatch):
-    """A page may ask twice at once; the images of keys and values are one pair for both."""
+    """A page may ask twice at once; the images of queries, keys and values are one set for both."""
     model = load(checkpoint("llama-gqa").folder)
     monkeypatch.setattr(model, "choice", {**model.choice, "attention": "texels"})
     monkeypatch.setattr(plan_module, "SUBMIT_FLOPS", 1)
