@@ -4,6 +4,7 @@ import { plural } from "../lib/numbers.js";
 import { sharedCharacters } from "../lib/split_characters.js";
 import { h, passFocus } from "./dom.js";
 import { writePrompt } from "./examples.js";
+import { glyphs } from "./glyphs.js";
 import { stepProgress } from "./progress.js";
 import { goToPrompt } from "./prompt.js";
 import { newEntry } from "./link.js";
@@ -18,6 +19,8 @@ const SETTINGS = /** @type {const} */ ([
   ["maxTokens", "max-tokens", "Tokens", 1, "stops after this many"],
 ]);
 
+/** What the settings' ends mean, for who sees no titles. */
+const LEGEND = "Temperature 0 always takes the likeliest token, and the seed is unused. Top k 0 and top p 1 are off: they leave out no token.";
 const NOTHING = "For the model the text ends here: 0 tokens. Another token, another prompt, or a temperature above 0, may go on.";
 /** The link has room for so many. */
 const DIGITS = 6;
@@ -34,10 +37,11 @@ function wrong({ value, validity, step, min, max, labels }) {
 
 /** @returns {{element: HTMLElement, fields: HTMLInputElement[]}} the settings as fields; view and fields follow each other */
 function samplingFields() {
-  const element = h("div", { class: "sampling" });
+  const legend = h("p", { class: "dim", id: "sampling-legend", text: LEGEND });
+  const element = h("div", { class: "sampling" }, legend);
   const fields = SETTINGS.map(([name, id, label, step, about]) => {
     const [min, max] = SAMPLING_RANGES[name];
-    const field = h("input", { type: "number", id: `sampling-${id}`, min, max, step, title: about });
+    const field = h("input", { type: "number", id: `sampling-${id}`, min, max, step, title: about, "aria-describedby": name === "maxTokens" ? null : legend.id });
     field.addEventListener("input", () => wrong(field) ?? store.set({ [name]: Number(Number(field.value).toFixed(DIGITS)) }));
     store.on([name], (state) => document.activeElement === field || (field.value = String(state[name])));
     element.append(h("label", { for: `sampling-${id}`, text: label, title: about }), field);
@@ -58,6 +62,18 @@ function hindrance() {
   return stale || shown.length === 0 ? "The prompt in the box is not computed yet." : null;
 }
 
+/**
+ * How many tokens of the prompt are gone on from: up to the selected one, or to the end of the character that it is a part of.
+ * @param {import("./state.js").State} state
+ */
+function endOf(state) {
+  const { shown } = state;
+  const shared = sharedCharacters(shown.map((piece) => piece.bytes));
+  let end = position(state) + 1;
+  while (end < shown.length && shared[end - 1]) end += 1;
+  return end;
+}
+
 const idsOf = (/** @type {import("./state.js").Piece[]} */ pieces) => pieces.map((piece) => piece.id);
 
 /**
@@ -68,9 +84,7 @@ class Continuation {
   /** @param {import("./state.js").State} state */
   constructor(state) {
     const { shown, prompt, tokens } = state;
-    const shared = sharedCharacters(shown.map((piece) => piece.bytes));
-    let end = position(state) + 1;
-    while (end < shown.length && shared[end - 1]) end += 1;
+    const end = endOf(state);
     this.prompt = prompt;
     this.whole = idsOf(shown).join();
     this.ids = idsOf(shown.slice(0, end));
@@ -126,6 +140,7 @@ class Panel {
     const sampling = h("details", {}, h("summary", { class: "small", text: "Sampling" }), settings);
     // The output stands above the settings: open, they would push it off the screen.
     element.append(h("div", { class: "generate" }, buttons, this.refused, this.note, this.output, sampling));
+    store.on(["shown", "token"], (state) => this.name(state));
   }
 
   /** @param {string} words @param {boolean} [wrong] */
@@ -165,6 +180,14 @@ class Panel {
     this.allow(false);
     passFocus(this.stop, this.go);
     this.stop.hidden = true;
+  }
+
+  /** The button says where it goes on from, unless that is the prompt's end. @param {import("./state.js").State} state */
+  name(state) {
+    const end = endOf(state);
+    const last = end < state.shown.length ? state.shown[end - 1] : null;
+    this.go.replaceChildren("Generate");
+    if (last) this.go.append(" after ", h("span", { class: "mono" }, ...glyphs(last.glyph, last.text)));
   }
 
   /** @param {boolean} running */

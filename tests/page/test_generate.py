@@ -75,6 +75,39 @@ def test_text_goes_on_from_the_selected_token_and_back_returns_to_its_prompt(pag
     until(page, f"document.querySelector('#prompt-text').value === {prompt!r}")
 
 
+PLACED = """() => {
+  const [button, panel] = ["#generate", "#next"].map((part) => document.querySelector(part).getBoundingClientRect());
+  const { scrollWidth, clientWidth } = document.documentElement;
+  return [button.left >= panel.left && button.right <= panel.right && button.height < 40, scrollWidth <= clientWidth];
+}"""
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_button_says_where_it_goes_on_from(page: Page, width: int):
+    page.set_viewport_size({"width": width, "height": 900})
+    type_prompt(page, "the cat the" + " " * 60 + "a あ b")
+    wait_picture(page)
+    button, chips = page.locator("#generate"), page.locator(".chip")
+    assert button.text_content() == "Generate"
+    for i, (glyph, name) in enumerate((("the", "the"), ("·", "· space"), ("c", "c"))):
+        chips.nth(i).click()
+        assert chips.nth(i).text_content().startswith(glyph)
+        until(page, f"document.querySelector('#generate').textContent === 'Generate after {name}'")
+        assert page.evaluate(PLACED) == [True, True]
+    chips.last.click()
+    until(page, "document.querySelector('#generate').textContent === 'Generate'")
+
+
+def test_settings_say_what_turns_them_off(page: Page):
+    page.evaluate("document.querySelector('#next details').open = true")
+    for name in ("temperature", "top-k", "top-p", "seed"):
+        said = page.locator(f"#{page.locator(f'#sampling-{name}').get_attribute('aria-describedby')}")
+        assert said.is_visible()
+        words = said.text_content()
+    for part in ("Temperature 0 always takes the likeliest", "the seed is unused", "Top k 0 and top p 1 are off"):
+        assert part in words
+
+
 def test_another_prompt_in_the_middle_takes_the_text_away(page: Page, press_after_one):
     type_prompt(page, "the cat")
     wait_picture(page)
