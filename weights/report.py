@@ -4,8 +4,8 @@
                   "measured_on": {<score>: words}, where it is known: what a score was measured on
     prompts.json  {"model_sha256", "prompts": [{"id", "title", "text", "layer", "head", "query", "keys", "weight",
                   "next", "says"}]}: prompts to offer, the head to look at, why, what its query puts on the keys
-    card.json     "sha256", "parameters", "training_minutes", "commit", "data" and "measured": {"depth": {text:
-                  {"agreement": [L+1], "cross_entropy": [L+1]}}}
+    card.json     "sha256", "parameters", "training_minutes", "commit", "data", "lens" and "measured": {"depth": {text:
+                  {"agreement": [L+1], "cross_entropy": [L+1]}}}; lens: what training did to the logit lens
 
 Scores are those of `python_ref/heads.py`. A file that is absent says nothing. A file that is malformed, or was measured
 on other weights, is left out whole and gives one sentence: a folder is often put together by hand, and a number of
@@ -182,6 +182,7 @@ def _card(value: dict, model: Measured, report: Report) -> None:
         "training_minutes": partial(fields.number, low=0, high=MOST_MINUTES),
         "commit": partial(fields.line, longest=60),
         "data": partial(fields.line, longest=400),
+        "lens": partial(fields.line, longest=200),
     }
     here = {name: read for name, read in about.items() if name in value}
     report.about = fields.entry(value, here, "the card")

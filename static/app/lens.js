@@ -217,7 +217,7 @@ export class LensPanel {
       this.#layout();
     }).observe(this.panel);
     store.on(["trace"], () => void this.load());
-    store.on(["entry"], ({ entry }) => (this.legend.textContent = legendWords(entry?.tied === true)));
+    store.on(["entry"], ({ entry }) => (this.legend.textContent = legendWords(entry)));
     store.on(["token", "depth", "layer"], () => {
       if (!this.data) return;
       if (this.laid !== this.data) return void (this.laid && this.#askFirst()); // rows that are not laid out cannot be scrolled
@@ -266,10 +266,10 @@ export class LensPanel {
   }
 }
 
-/** @param {boolean} tied embedding and unembedding are one matrix */
-function legendWords(tied) {
-  const echo = tied
-    ? "unembedding uses the same matrix, so this row mostly echoes the token itself"
-    : "no token has looked at another yet";
-  return `Colour: probability of the token shown, 0 dark to 1 yellow. Row Ln reads the residual stream after layer n. Row emb reads the embedding, before any layer: ${echo}.`;
+/** True of every model: with one matrix for both some echo each token, and others only some. @param {import("./state.js").ModelEntry | null} entry */
+function legendWords(entry) {
+  const same = entry?.tied ? "; unembedding uses the same matrix, so a token may come out as itself" : "";
+  const rows = `Row Ln reads the residual stream after layer n. Row emb reads the embedding: no token has looked at another yet${same}.`;
+  const trained = entry?.report?.about.lens ? ` ${entry.name}: ${entry.report.about.lens}.` : "";
+  return `Colour: probability of the token shown, 0 dark to 1 yellow. ${rows}${trained}`;
 }

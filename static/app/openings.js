@@ -29,8 +29,8 @@ const SMOLLM2 = [
     says: "Layer 23, head 4: from “is” this head reads “France”, and “Paris” comes next.",
   },
   {
-    ...{ title: "Repetition", prompt: `${"jump red seven lamp green ".repeat(3)}jump red seven`, layer: 24, head: 4, token: 17, key: 3 },
-    says: "Layer 24, head 4: from the last “seven” this head reads what followed the first one, “lamp”, and that comes next.",
+    ...{ title: "Repetition", prompt: "red apple stone map rope red apple stone", layer: 18, head: 6, token: 7, key: 3 },
+    says: "Layer 18, head 6: from the second “stone” this head reads what followed the first one, “map”, and that comes next; by induction on this prompt it is the first of all heads.",
   },
   {
     ...{ title: "Code", prompt: "def area(width, height):\n    return width *", layer: 23, head: 7, token: 10, key: 5 },

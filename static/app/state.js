@@ -19,7 +19,8 @@ import { Store } from "./store.js";
  * @property {Record<string, string>} measured_on what a score was measured on, where that is known
  * @property {OfferedPrompt[]} prompts
  * @property {Record<string, {agreement: number[], cross_entropy: number[]}>} depth for each text, L + 1 values
- * @property {{parameters?: number, training_minutes?: number, commit?: string, data?: string}} about
+ * @property {{parameters?: number, training_minutes?: number, commit?: string, data?: string,
+ *   lens?: string}} about lens: what training did to the logit lens
  * @property {string[]} problems why a file was left out
  */
 

@@ -53,7 +53,7 @@ def test_report_of_the_embedded_model_is_read_whole():
     assert [(head["layer"], head["head"]) for head in report.heads] == [(i // 8, i % 8) for i in range(32)]
     assert [prompt["id"] for prompt in report.prompts] == ["coreference", "induction", "names", "tables"]
     assert {len(values) for rows in report.depth.values() for values in rows.values()} == {5}
-    assert "CDLA-Sharing-1.0" in report.about["data"]
+    assert "CDLA-Sharing-1.0" in report.about["data"] and "earlier layers" in report.about["lens"]
 
 
 def test_folder_without_reports_says_nothing(tmp_path):
@@ -117,6 +117,7 @@ RULES = [
     ("card.json", ["measured", "depth", "stories", "agreement"], [0, 1], "list of 3"),
     ("card.json", ["measured", "depth", "stories", "cross_entropy", 0], -1, "number from 0"),
     ("card.json", ["data"], 5, "text of 1 to 400"),
+    ("card.json", ["lens"], "a\nb", "one line"),
     ("card.json", ["training_minutes"], 10**400, "number from 0"),
 ]
 
@@ -167,7 +168,7 @@ def test_card_that_cannot_be_shown_hides_no_model(tmp_path, monkeypatch):
 
 
 def test_page_is_told_whether_weights_are_tied(tmp_path, monkeypatch):
-    """The lens says that its first row echoes the token, where it does."""
+    """The lens says that one matrix embeds and unembeds, where it does."""
     monkeypatch.setenv("PLAYGROUND_CACHE", str(tmp_path))
     folder = tmp_path / "models" / "copy"
     shutil.copytree(OWN_MODELS / "tiny", folder)

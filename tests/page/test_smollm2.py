@@ -46,7 +46,7 @@ def test_ioi_prompt_shows_270_heads_and_mary(watched: Watched, large_server: Ser
 
 EXAMPLES = [  # title, head, what its readout begins with, next token (None: none is claimed)
     ("Capital", "L23 H4", "query 4 ·is, key 3 ·France: weight 0.9", "·Paris"),
-    ("Repetition", "L24 H4", "query 17 ·seven, key 3 ·lamp: weight 0.6", "·lamp"),
+    ("Repetition", "L18 H6", "query 7 ·stone, key 3 ·map: weight 0.9", "·map"),
     ("Code", "L23 H7", "query 10 ·*, key 5 ·height: weight 0.6", "·height"),
     ("Scripts", "L4 H3", "query 22 ", None),
     ("Who gets the drink", "L24 H4", "·to reads ·Mary most: 0.8", "·Mary"),
@@ -70,6 +70,17 @@ def check_examples(page) -> None:
             assert page.locator("#next-bars .bar-name").first.text_content() == following
         elif "weight 1.00" not in (said := page.locator("#cell-readout").text_content()):
             assert "weight 0.99" in said, said
+        if "by induction on this prompt it is the first" in page.locator("#example-says").text_content():
+            check_first_by_induction(page, head)
+
+
+def check_first_by_induction(page, head: str) -> None:
+    """The page's own order puts the head that the example names before all others."""
+    page.locator("#wall-order").select_option("prompt.induction")
+    first = "document.querySelector('#wall .wall-captions span').textContent"
+    page.wait_for_selector("#wall .wall-captions span", timeout=LARGE_MS)
+    until(page, f"{first}.startsWith('{head}0.9')", LARGE_MS)
+    page.locator("#wall-order").select_option("")
 
 
 def check_against_oracle(page, server: Server) -> None:

@@ -18,6 +18,7 @@ from weights import catalogue
 from weights.checkpoint import open_checkpoint
 from weights.tokens import load_tokenizer
 from weights.training import sources
+from weights.training.card import LENS
 from weights.training.card_text import LENS_BEFORE_THE_END, readme, two
 from weights.training.measures import MEASURED_ON
 from weights.training.summary import NAMED
@@ -79,6 +80,7 @@ def test_card_states_sources_licences_and_how_to_repeat(card, tiny):
     for words in ("CDLA-Sharing-1.0", "out of copyright", "Apache-2.0", "seed", card["commit"][:12]):
         assert words in told
     assert card["data"] == sources.data(text["sha256"] for text in card["texts"])
+    assert card["lens"] == LENS
     for text in card["texts"]:
         assert len(text["sha256"]) == 64 and text["sha256"] in told
         assert f"--text {text['name']}" in told, "without its texts the command makes another model"

@@ -24,6 +24,8 @@ ABOUT = (
     "4 MB, trained by this project so that its heads have jobs that can be checked: "
     "previous token, induction, pronouns, names, tables."
 )
+# Under the page's lens, after the model's name.
+LENS = "trained to predict the next token from earlier layers too (a quarter of the positions), so its lens reads early"
 
 
 def write_card(folder: Path, recipe: Recipe, texts: list[Text], seconds: float) -> Report:
@@ -44,6 +46,7 @@ def write_card(folder: Path, recipe: Recipe, texts: list[Text], seconds: float) 
         "data": data(text.sha256 for text in texts),
         "commit": commit(),
         "sha256": {"model.safetensors": checkpoint.hash},
+        "lens": LENS,
         "parameters": sum(parameter.numel() for parameter in probe.model.parameters()),
         "recipe": asdict(recipe),
         "training_minutes": round(seconds / 60, 1),
