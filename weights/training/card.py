@@ -25,7 +25,7 @@ ABOUT = (
     "previous token, induction, pronouns, names, tables."
 )
 # Under the page's lens, after the model's name.
-LENS = "trained to predict the next token from earlier layers too (a quarter of the positions), so its lens reads early"
+LENS = "trained to predict the next token from earlier layers too, so its lens reads early"
 
 
 def write_card(folder: Path, recipe: Recipe, texts: list[Text], seconds: float) -> Report:
