@@ -264,7 +264,10 @@ def test(options, rest):
 
 def main(argv):
     """Read the command line and do it."""
-    parser = argparse.ArgumentParser(description="Set the attention playground up and open it.")
+    parser = argparse.ArgumentParser(
+        description="Set the attention playground up and open it.",
+        epilog="`play.py test` sets up what the tests need and runs them instead; `play.py test --help` says more.",
+    )
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
     parser.add_argument("--port", type=int, help=f"port to listen on (default: the first free one from {FIRST_PORT})")
     parser.add_argument("--no-open", dest="open", action="store_false", help="do not open a browser")

@@ -1,18 +1,22 @@
 """`playground doctor`: what works on this machine, what does not and why, and the command that mends it."""
 
 import argparse
+import http.client
 import importlib.metadata
+import json
 import os
 import platform
 import shutil
 import socket
 import sys
+import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 NEEDED_FREE_BYTES = 1_000_000_000  # the default model while it is set up (0.6 GB), and room for a trace
+ANSWER_SECONDS, MOST_STATUS_BYTES = 2, 65536  # of what listens on the port
 
 
 @dataclass(frozen=True)
@@ -154,16 +158,31 @@ def disk() -> Iterator[Finding]:
 
 def port() -> Iterator[Finding]:
     """The port that `serve` would take."""
+    from server.commands.serve import address
     from server.settings import load_settings
 
     settings = load_settings()
     try:
         socket.create_server((settings.host, settings.port)).close()
     except OSError as error:
+        url = address(settings.host, settings.port)
+        if runs_at(url):
+            yield Finding(True, "port", f"the playground runs there already: {url}")
+            return
         words = f"{settings.host} port {settings.port} is taken ({error.strerror}); play.py takes the next free one"
         yield Finding(False, "port", words, f"playground serve --port {settings.port + 1}", needed=False)
         return
     yield Finding(True, "port", f"{settings.host} port {settings.port} is free")
+
+
+def runs_at(url: str) -> bool:
+    """Whether a playground answers there; whatever else listens, or is silent for ANSWER_SECONDS, is none."""
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(f"{url}/api/status", timeout=ANSWER_SECONDS) as answer:
+            return "playground" in json.loads(answer.read(MOST_STATUS_BYTES))["versions"]
+    except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError):
+        return False
 
 
 CHECKS = (python, packages, gpu, oracle, browser_code, chromium, models, disk, port)

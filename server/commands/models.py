@@ -4,6 +4,11 @@ import argparse
 
 from weights.sizes import megabytes, weight_bytes
 
+LEGEND = (
+    "L layers, N query heads, K key/value heads, D width, H dimensions of a head, F width of the feed-forward part, "
+    "V tokens of the vocabulary; then the size of the weights, their licence, their folder."
+)
+
 
 def add(subparsers) -> None:
     """Describe the command's options."""
@@ -12,7 +17,7 @@ def add(subparsers) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print one line per model, the default marked, what of its report is left out, and what could be pulled."""
+    """Print one line per model, the default marked, what of its report is left out, what could be pulled, a legend."""
     from server.model_index import ModelIndex
     from server.settings import load_settings
 
@@ -24,6 +29,8 @@ def run(args: argparse.Namespace) -> int:
             print(f"{'':<24} {problem}")
     if index.default not in [model.entry.id for model in models]:
         print(f"The default, {index.default}, is not here yet: `playground pull {index.default}` fetches it.")
+    if any(not model.refused for model in models):
+        print(LEGEND)
     return 0
 
 

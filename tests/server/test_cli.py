@@ -194,6 +194,8 @@ def test_models_lists_sizes_and_refusals(capsys: pytest.CaptureFixture[str]) -> 
     lines = capsys.readouterr().out.splitlines()
     assert any(row.startswith("small") and "L 2" in row and "K 2" in row for row in lines)
     assert any(row.startswith("refused") and "hidden_act" in row for row in lines)
+    letters = next(row for row in lines if row.startswith("small")).split()[2:-3:2]
+    assert letters[:2] == ["L", "N"] and all(f"{letter} " in lines[-1] for letter in "LNKDHFV"), "the legend says each"
 
 
 def test_models_names_the_default_and_gives_the_size_that_the_page_gives() -> None:

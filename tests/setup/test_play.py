@@ -235,6 +235,12 @@ def test_test_passes_its_arguments_to_pytest(
     assert called[0][1:] == ["-m", "pytest", *wanted]
 
 
+def test_help_tells_of_the_tests(play: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        play.main(["--help"])
+    assert "play.py test" in " ".join(capsys.readouterr().out.split())
+
+
 def test_failure_is_one_sentence_and_exit_status_two(
     play: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
