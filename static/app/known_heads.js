@@ -10,7 +10,7 @@ export function knownHeads() {
   const list = barList({ class: "bars", "aria-labelledby": "known-title" });
   const show = () => store.state.entry && openReport(store.state.entry);
   const how = h("button", { type: "button", class: "quiet", text: "How measured", onclick: show });
-  const title = h("div", { class: "row" }, h("h3", { id: "known-title", text: "Best, measured beforehand" }), h("span", { class: "spacer" }), how);
+  const title = h("div", { class: "row" }, h("h3", { id: "known-title", text: "Measured beforehand" }), h("span", { class: "spacer" }), how);
   const element = h("div", { id: "known-heads", hidden: true }, title, list);
   store.on(["entry", "layer", "head", "trace"], (state) => {
     const { heads = [], scores = [] } = state.entry?.report ?? {};

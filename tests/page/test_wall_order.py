@@ -50,7 +50,7 @@ def test_heads_are_labelled_and_known_ones_marked(watched: Watched, tiny_server:
     assert page.evaluate(content) == '""'
     page.set_viewport_size({"width": 390, "height": 844})
     title = page.locator("#known-title")
-    assert title.is_visible() and title.text_content() == "Best, measured beforehand"
+    assert title.is_visible() and title.text_content() == "Measured beforehand"
     assert title.evaluate("({scrollWidth, clientWidth}) => scrollWidth <= clientWidth"), "no word of it is cut off"
     best = page.get_by_role("button", name="L2 H3 table look-up")
     assert MEASURED_ON["look_up"] in best.get_attribute("aria-description")
