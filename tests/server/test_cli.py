@@ -212,13 +212,15 @@ def test_doctor_and_models_name_one_size(capsys: pytest.CaptureFixture[str]) -> 
     """The small model's tokenizer, which is no weight, is larger than what it rounds to."""
     from weights.catalogue import resolve
 
-    folder = resolve("small")
-    with (folder / "tokenizer.json").open("a") as padded:
-        padded.write(" " * 3_000_000)
-    cli.main(["models"])
-    listed = next(row for row in capsys.readouterr().out.splitlines() if row.startswith("small"))
-    cli.main(["doctor"])
-    told = next(row for row in capsys.readouterr().out.splitlines() if " small: " in row)
+    tokenizer = resolve("small") / "tokenizer.json"  # other tests' folder, which has none
+    tokenizer.write_text(" " * 3_000_000, "utf-8")
+    try:
+        cli.main(["models"])
+        listed = next(row for row in capsys.readouterr().out.splitlines() if row.startswith("small"))
+        cli.main(["doctor"])
+        told = next(row for row in capsys.readouterr().out.splitlines() if " small: " in row)
+    finally:
+        tokenizer.unlink()
     size = told.rsplit(", ", 1)[1]
     assert size.endswith(" MB") and f"  {size}  " in listed
 
